@@ -1,0 +1,260 @@
+/* peakproof.h - the public interface of the peakproof core (C11, no dependency).
+ *
+ * Give it a program; get an order of its statements whose peak memory is proved lowest, and a proof
+ * that a stranger can check.
+ *
+ *   #include <peakproof.h>
+ *
+ *   pp_error error;
+ *   pp_program *program = pp_program_new(&error);
+ *   pp_index a, b;
+ *   pp_program_add_storage(program, "x", 4096, PP_LIVE_IN, &a, &error);
+ *   pp_program_add_storage(program, "y", 1024, PP_LIVE_OUT, &b, &error);
+ *   pp_program_add_statement(program, "conv", &error);
+ *   pp_program_add_access(program, a, PP_WHOLE, PP_WHOLE, PP_READ, &error);
+ *   pp_program_add_access(program, b, PP_WHOLE, PP_WHOLE, PP_WRITE | PP_OVERWRITE, &error);
+ *   if (pp_program_finish(program, &error)) ...  error.message says what is wrong
+ *
+ *   pp_plan *plan;
+ *   if (pp_solve(program, NULL, &plan, &error) == PP_OK)
+ *     printf("%" PRId64 " of %" PRId64 "\n", pp_plan_peak(plan), pp_plan_lower_bound(plan));
+ *   pp_plan_free(plan);
+ *   pp_program_free(program);
+ *
+ * Words. A *program* is a list of statements in the order in which a compiler emitted them and a
+ * set of storages. A *storage* is one block of memory, however many names it has. A statement reads
+ * and writes storages and may need *work* bytes that exist only while it runs. A storage is
+ * allocated just before the first statement that accesses it and freed just after the last one. Two
+ * statements that access a common byte, at least one of them writing, keep their original relative
+ * order; so does every pair given to pp_program_add_order. An order that respects this is *legal*.
+ * (THEORY.md section 1.)
+ *
+ * Conventions. Every size is a number of bytes in int64_t, and no sum that leaves int64_t is
+ * accepted. Functions that can fail return a pp_status and, if `error` is not NULL, fill it in. On
+ * failure nothing is returned through other pointers, and what was given keeps its owner. Nothing
+ * here keeps global state: different handles may be used by different threads at the same time. A
+ * finished program is never modified, so many threads may read one. Results depend on the input
+ * alone, unless a time limit or an interrupt cut the work short; pp_plan_limited() then says so. */
+#ifndef PEAKPROOF_H
+#define PEAKPROOF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PP_VERSION "0.1.0"
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Values are part of the interface: they are never renumbered. */
+typedef enum pp_status {
+  PP_OK = 0,
+  PP_ERROR_USAGE = 1,    /* a call out of order, or an argument out of range */
+  PP_ERROR_INPUT = 2,    /* the input is wrong */
+  PP_ERROR_OVERFLOW = 3, /* a sum of bytes leaves int64_t, or an index leaves int32_t */
+  PP_ERROR_READ = 4,     /* a file cannot be opened or read */
+  PP_ERROR_CREATE = 5,   /* a file cannot be created */
+  PP_ERROR_IO = 6,       /* writing failed */
+  PP_ERROR_MEMORY = 7,   /* out of memory */
+  PP_ERROR_INTERNAL = 8  /* our bug: please report it */
+} pp_status;
+
+/* What went wrong and where. Positions that do not apply are -1. */
+typedef struct pp_error {
+  pp_status status;
+  int64_t line;   /* text input: 1-based */
+  int64_t column; /* text input: 1-based, in bytes */
+  int64_t offset; /* binary input: 0-based byte */
+  char message[256];
+} pp_error;
+
+/* The symbolic name of a status ("PP_ERROR_INPUT"). Never NULL; static. */
+const char *pp_status_name(pp_status status);
+
+/* The version of the library that is linked, as PP_VERSION. */
+const char *pp_version(void);
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+/* Statements and storages are numbered from 0 in the order in which they are added. */
+typedef int32_t pp_index;
+
+typedef struct pp_program pp_program;
+
+enum { PP_LIVE_IN = 1, PP_LIVE_OUT = 2 }; /* storage flags */
+enum {
+  PP_READ = 1,
+  PP_WRITE = 2,
+  PP_OVERWRITE = 4
+}; /* access flags; PP_OVERWRITE needs PP_WRITE */
+
+/* As `from` and `to` of an access: the whole storage, whatever its size. */
+#define PP_WHOLE ((int64_t)-1)
+
+/* The multiply-accumulates of a statement are not known. */
+#define PP_MACS_UNKNOWN ((int64_t)-1)
+
+/* A new, empty program; NULL when out of memory. Free it with pp_program_free (NULL is allowed). */
+pp_program *pp_program_new(pp_error *error);
+void pp_program_free(pp_program *program);
+
+/* All pp_program_add_* and pp_program_set_* copy what they are given, and are errors
+ * (PP_ERROR_USAGE) after pp_program_finish. Names are UTF-8 and may be NULL (unnamed). `id` may be
+ * NULL. */
+pp_status pp_program_set_name(pp_program *program, const char *name, pp_error *error);
+pp_status pp_program_add_storage(pp_program *program, const char *name, int64_t bytes,
+                                 unsigned flags, pp_index *id, pp_error *error);
+/* Starts the next statement; what follows applies to it until the next call. It has work 0, is not
+ * pure, and its macs and line are unknown until set. */
+pp_status pp_program_add_statement(pp_program *program, const char *name, pp_error *error);
+/* The current statement accesses bytes from <= b < to of a storage that was added before or will be
+ * added before pp_program_finish; PP_WHOLE for both: all of it. Two accesses of one storage are
+ * independent only if both give ranges and these are disjoint. A write may also read, unless
+ * PP_OVERWRITE says that it certainly does not. May be called several times for one storage. */
+pp_status pp_program_add_access(pp_program *program, pp_index storage, int64_t from, int64_t to,
+                                unsigned flags, pp_error *error);
+/* Adds one request of `bytes` that exists only while the current statement runs. Requests of one
+ * statement exist at the same time: its work is their sum. */
+pp_status pp_program_add_work(pp_program *program, int64_t bytes, pp_error *error);
+pp_status pp_program_set_macs(pp_program *program, int64_t macs, pp_error *error);
+pp_status pp_program_set_pure(pp_program *program, bool pure, pp_error *error);
+pp_status pp_program_set_line(pp_program *program, int64_t line, pp_error *error);
+/* Statement `before` must run before statement `after`; before < after. */
+pp_status pp_program_add_order(pp_program *program, pp_index before, pp_index after,
+                               pp_error *error);
+/* Checks the whole, derives the dependence graph, and makes the program ready for use and
+ * immutable. Near-linear in the accesses, except that n disjoint partial writes followed by m whole
+ * reads are n*m dependences. */
+pp_status pp_program_finish(pp_program *program, pp_error *error);
+
+/* Reading a program back. Strings and arrays belong to the program. Names are "" where none was
+ * given. */
+pp_index pp_program_statements(const pp_program *program);
+pp_index pp_program_storages(const pp_program *program);
+const char *pp_program_name(const pp_program *program);
+
+typedef struct pp_storage_info {
+  const char *name;
+  int64_t bytes;
+  unsigned flags;
+} pp_storage_info;
+pp_storage_info pp_program_storage(const pp_program *program, pp_index storage);
+
+typedef struct pp_access {
+  pp_index storage;
+  unsigned flags;
+  int64_t from, to; /* PP_WHOLE, PP_WHOLE: all */
+} pp_access;
+typedef struct pp_statement_info {
+  const char *name;
+  int64_t work; /* the sum of the requests */
+  int64_t macs; /* or PP_MACS_UNKNOWN */
+  int64_t line; /* or -1 */
+  bool pure;
+  size_t accesses;
+  const pp_access *access; /* in the order in which they were added */
+  size_t requests;
+  const int64_t *request; /* the single requests of work */
+} pp_statement_info;
+pp_statement_info pp_program_statement(const pp_program *program, pp_index statement);
+
+/* The order pairs as given: pair[2*i] before pair[2*i+1]. */
+size_t pp_program_orders(const pp_program *program, const pp_index **pair);
+/* The direct predecessors (successors) of a statement in the dependence graph, ascending. The graph
+ * leaves out dependences that follow from others through a third access of the same bytes. */
+size_t pp_program_predecessors(const pp_program *program, pp_index statement, const pp_index **out);
+size_t pp_program_successors(const pp_program *program, pp_index statement, const pp_index **out);
+/* The distinct storages that a statement accesses (the distinct statements that access a storage),
+ * ascending. */
+size_t pp_program_accessed(const pp_program *program, pp_index statement, const pp_index **out);
+size_t pp_program_accessors(const pp_program *program, pp_index storage, const pp_index **out);
+
+/* ---- Orders ---------------------------------------------------------------------------------- */
+
+/* Runs the statements in `order` (all n of them; NULL: the original order) and stores
+ * the peak in bytes in *peak. If `step` is not NULL it holds n values: step[i] receives the bytes
+ * that exist while the i-th statement of the order runs. If `between` is not NULL it holds n+1
+ * values: the bytes that exist before step i, and after the last one. PP_ERROR_INPUT if the order
+ * is not legal. O(accesses). */
+pp_status pp_simulate(const pp_program *program, const pp_index *order, int64_t *peak,
+                      int64_t *step, int64_t *between, pp_error *error);
+/* For every storage the steps of the order that access it first and last (n =
+ * pp_program_statements): first[s] is -1 if it exists before step 0, last[s] is n if it exists
+ * after step n-1; first[s] = last[s] = -1, unless both live in and out, for a storage that nothing
+ * accesses. The order must be legal. */
+pp_status pp_lifetimes(const pp_program *program, const pp_index *order, pp_index *first,
+                       pp_index *last, pp_error *error);
+/* max over statements of work + sizes of accessed storages + storages that are both live in and
+ * out: no order and no recomputation of whole statements goes below it. *statement (if not NULL)
+ * receives the statement that sets it, or -1 if there is none. THEORY.md section 4. */
+int64_t pp_floor(const pp_program *program, pp_index *statement);
+
+/* ---- Solving --------------------------------------------------------------------------------- */
+
+typedef struct pp_plan pp_plan;
+
+/* How the lower bound is proved; the simplest that holds. */
+typedef enum pp_proof_kind {
+  PP_PROOF_NONE = 0,
+  PP_PROOF_FLOOR = 1,
+  PP_PROOF_FORWARD_TRAP = 2,
+  PP_PROOF_REVERSE_TRAP = 3,
+  PP_PROOF_PROBING = 4,
+  PP_PROOF_SEARCH = 5
+} pp_proof_kind;
+/* "none", "floor", "forward-trap", "reverse-trap", "probing", "search". */
+const char *pp_proof_name(pp_proof_kind kind);
+
+typedef struct pp_progress {
+  int64_t peak;        /* of the best order so far */
+  int64_t lower_bound; /* proved so far */
+  double seconds;      /* since pp_solve began */
+  int64_t states;      /* of the exact search, so far */
+} pp_progress;
+
+typedef struct pp_options {
+  double time_limit;   /* seconds; 0: none */
+  int64_t state_limit; /* states that the exact search may hold; 0: the default */
+  int threads;         /* 0 or 1: one */
+  /* Called now and then, if not NULL; return true to stop with the best so far. */
+  bool (*progress)(const pp_progress *progress, void *data);
+  void *data;
+} pp_options;
+
+/* Finds an order of low peak and a proved lower bound (THEORY.md sections 2 and 3). `options` may
+ * be NULL. Reaching a limit is not an error: the plan then holds the best order and bound so far.
+ * The plan refers to the program, which must outlive it. Free it with pp_plan_free. */
+pp_status pp_solve(const pp_program *program, const pp_options *options, pp_plan **plan,
+                   pp_error *error);
+void pp_plan_free(pp_plan *plan);
+
+const pp_index *pp_plan_order(const pp_plan *plan); /* all statements */
+int64_t pp_plan_peak_before(const pp_plan *plan);   /* of the original order */
+int64_t pp_plan_peak(const pp_plan *plan);          /* of the order found */
+int64_t pp_plan_lower_bound(const pp_plan *plan);   /* proved, with a certificate */
+bool pp_plan_optimal(const pp_plan *plan);          /* peak == lower bound */
+/* What the search knows but no certificate holds yet: at least pp_plan_lower_bound. */
+int64_t pp_plan_searched_bound(const pp_plan *plan);
+pp_proof_kind pp_plan_proof(const pp_plan *plan);
+bool pp_plan_limited(const pp_plan *plan); /* a limit or an interrupt cut the work short */
+double pp_plan_seconds(const pp_plan *plan);
+int64_t pp_plan_states(const pp_plan *plan); /* of the exact search */
+
+/* ---- Certificates ---------------------------------------------------------------------------- */
+
+/* Receives `size` bytes of text; returns false to stop (the call then fails with PP_ERROR_IO). */
+typedef bool pp_write(const void *bytes, size_t size, void *data);
+
+/* Writes the certificate of a plan (doc/certificate.md). sha256 is the SHA-256 of the program's
+ * JSON file as 64 lower-case hexadecimal digits: the certificate is about that file. */
+pp_status pp_certificate_write(const pp_plan *plan, const char *sha256, pp_write *write, void *data,
+                               pp_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
