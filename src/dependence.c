@@ -1,6 +1,7 @@
 /* Dependences follow from effects (THEORY.md section 1). Each storage is looked at alone: its bytes
  * are cut into segments that have the same last writer and the same readers since. An access
- * depends on the last writer, a write also on the readers since; what follows from these is left out. */
+ * depends on the last writer, a write also on the readers since; what follows from these is left
+ * out. */
 #include "dependence.h"
 
 #include "error.h"
@@ -166,7 +167,8 @@ static struct touch *sort_touches(const pp_program *program, size_t **start) {
   return touch;
 }
 
-/* Edges become rows of predecessors: sorted by both ends (two counting sorts), without repetition. */
+/* Edges become rows of predecessors: sorted by both ends (two counting sorts), without repetition.
+ */
 static bool make_rows(pp_program *program, const struct edge *edge, size_t count) {
   struct pp_rows by_source = {NULL, NULL}, *out = &program->predecessors;
   size_t n = (size_t)program->n;

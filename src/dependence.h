@@ -7,7 +7,8 @@
 /* Fills program->predecessors from accesses and orders; accessed and accessors must be there. */
 pp_status pp_dependences(pp_program *program, pp_error *error);
 
-/* out := the rows of columns of `rows` (count rows, entries < columns). False when out of memory. */
+/* out := the rows of columns of `rows` (count rows, entries < columns). False when out of memory.
+ */
 bool pp_rows_transpose(const struct pp_rows *rows, pp_index count, pp_index columns,
                        struct pp_rows *out);
 

@@ -35,8 +35,8 @@ void pp_run_free(struct pp_run *run) {
 int64_t pp_run_cost(const struct pp_run *run, pp_index v) {
   int64_t cost = run->memory + run->view.work[v];
   PP_FOR_ROW(s, run->view.accessed, v)
-    if (!pp_run_begun(run, *s))
-      cost += run->view.bytes[*s];
+  if (!pp_run_begun(run, *s))
+    cost += run->view.bytes[*s];
   return cost;
 }
 
@@ -55,9 +55,9 @@ int64_t pp_run_step(struct pp_run *run, pp_index v) {
   int64_t cost = pp_run_cost(run, v);
   run->memory += pp_run_change(run, v);
   PP_FOR_ROW(s, run->view.accessed, v)
-    run->left[*s]--;
+  run->left[*s]--;
   PP_FOR_ROW(x, run->view.successors, v)
-    run->waiting[*x]--;
+  run->waiting[*x]--;
   run->done[v] = true;
   run->executed++;
   return cost;
@@ -65,9 +65,9 @@ int64_t pp_run_step(struct pp_run *run, pp_index v) {
 
 void pp_run_undo(struct pp_run *run, pp_index v) {
   PP_FOR_ROW(s, run->view.accessed, v)
-    run->left[*s]++;
+  run->left[*s]++;
   PP_FOR_ROW(x, run->view.successors, v)
-    run->waiting[*x]++;
+  run->waiting[*x]++;
   run->done[v] = false;
   run->executed--;
   run->memory -= pp_run_change(run, v);
@@ -122,8 +122,7 @@ static pp_status check_finished(const pp_program *program, pp_error *error) {
 pp_status pp_simulate(const pp_program *program, const pp_index *order, int64_t *peak,
                       int64_t *step, int64_t *between, pp_error *error) {
   pp_status status = check_finished(program, error);
-  return status ? status
-                : simulate(pp_view_of(program, false), order, peak, step, between, error);
+  return status ? status : simulate(pp_view_of(program, false), order, peak, step, between, error);
 }
 
 pp_status pp_lifetimes(const pp_program *program, const pp_index *order, pp_index *first,
@@ -166,8 +165,8 @@ int64_t pp_floor(const pp_program *program, pp_index *statement) {
   for (pp_index v = 0; v < program->n; v++) {
     int64_t alone = always + program->work[v];
     PP_FOR_ROW(s, &program->accessed, v)
-      if (program->storages.items[*s].flags != (PP_LIVE_IN | PP_LIVE_OUT))
-        alone += program->bytes[*s];
+    if (program->storages.items[*s].flags != (PP_LIVE_IN | PP_LIVE_OUT))
+      alone += program->bytes[*s];
     if (at < 0 ? alone >= best : alone > best) {
       best = alone;
       at = v;

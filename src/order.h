@@ -14,7 +14,8 @@ struct pp_run {
   pp_index executed;
 };
 
-/* Starts at the empty set. False when out of memory. Free with pp_run_free, also after a failure. */
+/* Starts at the empty set. False when out of memory. Free with pp_run_free, also after a failure.
+ */
 bool pp_run_init(struct pp_run *run, struct pp_view view);
 void pp_run_free(struct pp_run *run);
 
@@ -29,8 +30,7 @@ void pp_run_undo(struct pp_run *run, pp_index v);
 
 /* Has some accessor run, or does the storage exist from the start? */
 static inline bool pp_run_begun(const struct pp_run *run, pp_index s) {
-  return pp_begins(&run->view, s) ||
-         run->left[s] < (pp_index)pp_row_size(run->view.accessors, s);
+  return pp_begins(&run->view, s) || run->left[s] < (pp_index)pp_row_size(run->view.accessors, s);
 }
 
 /* The peak of a legal order of the view. */

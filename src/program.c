@@ -294,7 +294,7 @@ bool pp_rows_transpose(const struct pp_rows *rows, pp_index count, pp_index colu
     out->start[c + 2] += out->start[c + 1];
   for (pp_index r = 0; r < count; r++)
     PP_FOR_ROW(x, rows, r)
-      out->item[out->start[*x + 1]++] = r;
+  out->item[out->start[*x + 1]++] = r;
   return true;
 }
 

@@ -1,0 +1,186 @@
+/* Maximum flow by blocking flows: E. A. Dinic, Algorithm for solution of a problem of maximum flow
+ * in networks with power estimation, Soviet Math. Doklady 11 (1970). */
+#include "flow.h"
+
+bool pp_flow_node(struct pp_flow *flow, pp_index label, pp_index *node) {
+  if (flow->nodes.count >= INT32_MAX || !PP_ROOM(&flow->nodes))
+    return false;
+  if (node)
+    *node = (pp_index)flow->nodes.count;
+  flow->nodes.items[flow->nodes.count++] =
+      (struct pp_flow_node){.first = -1, .current = -1, .level = -1, .label = label};
+  return true;
+}
+
+bool pp_flow_reset(struct pp_flow *flow) {
+  flow->nodes.count = flow->arcs.count = 0;
+  return pp_flow_node(flow, -1, NULL) && pp_flow_node(flow, -1, NULL);
+}
+
+void pp_flow_free(struct pp_flow *flow) {
+  free(flow->nodes.items);
+  free(flow->arcs.items);
+  free(flow->path.items);
+  free(flow->queue.items);
+}
+
+static void link_arc(struct pp_flow *flow, pp_index from, pp_index to, int64_t residual,
+                     pp_index label) {
+  struct pp_flow_node *node = flow->nodes.items + from;
+  flow->arcs.items[flow->arcs.count] =
+      (struct pp_arc){.to = to, .next = node->first, .residual = residual, .label = label};
+  node->first = (int32_t)flow->arcs.count++;
+}
+
+bool pp_flow_arc(struct pp_flow *flow, pp_index from, pp_index to, int64_t capacity,
+                 pp_index label) {
+  if (flow->arcs.count + 2 > INT32_MAX ||
+      !pp_reserve((void **)&flow->arcs.items, &flow->arcs.capacity, flow->arcs.count + 2,
+                  sizeof *flow->arcs.items))
+    return false;
+  link_arc(flow, from, to, capacity, label);
+  link_arc(flow, to, from, 0, label);
+  return true;
+}
+
+static bool room_for_search(struct pp_flow *flow) {
+  return pp_reserve((void **)&flow->queue.items, &flow->queue.capacity, flow->nodes.count,
+                    sizeof *flow->queue.items) &&
+         pp_reserve((void **)&flow->path.items, &flow->path.capacity, flow->nodes.count,
+                    sizeof *flow->path.items);
+}
+
+/* Breadth first from `root` along residual arcs (against them, if backward); sets level. */
+static void set_levels(struct pp_flow *flow, pp_index root, bool backward) {
+  struct pp_flow_node *node = flow->nodes.items;
+  const struct pp_arc *arc = flow->arcs.items;
+  pp_index *queue = flow->queue.items;
+  size_t head = 0, tail = 0;
+  for (size_t i = 0; i < flow->nodes.count; i++)
+    node[i].level = -1;
+  node[root].level = 0;
+  queue[tail++] = root;
+  while (head < tail) {
+    pp_index u = queue[head++];
+    for (int32_t a = node[u].first; a >= 0; a = arc[a].next)
+      if (arc[a ^ backward].residual > 0 && node[arc[a].to].level < 0) {
+        node[arc[a].to].level = node[u].level + 1;
+        queue[tail++] = arc[a].to;
+      }
+  }
+}
+
+/* Pushes along one path of the level graph; 0 if none is left. Dead ends lose their level. */
+static int64_t push_path(struct pp_flow *flow, int64_t limit) {
+  struct pp_flow_node *node = flow->nodes.items;
+  struct pp_arc *arc = flow->arcs.items;
+  int32_t *path = flow->path.items;
+  size_t length = 0;
+  pp_index u = PP_FLOW_SOURCE;
+  while (u != PP_FLOW_SINK) {
+    int32_t a = node[u].current;
+    while (a >= 0 && !(arc[a].residual > 0 && node[arc[a].to].level == node[u].level + 1))
+      a = arc[a].next;
+    node[u].current = a;
+    if (a >= 0) {
+      path[length++] = a;
+      u = arc[a].to;
+    } else {
+      if (!length)
+        return 0;
+      node[u].level = -1;
+      u = arc[path[--length] ^ 1].to;
+    }
+  }
+  for (size_t i = 0; i < length; i++)
+    if (arc[path[i]].residual < limit)
+      limit = arc[path[i]].residual;
+  for (size_t i = 0; i < length; i++) {
+    arc[path[i]].residual -= limit;
+    arc[path[i] ^ 1].residual += limit;
+  }
+  return limit;
+}
+
+bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
+  if (!room_for_search(flow))
+    return false;
+  while (limit > 0) {
+    set_levels(flow, PP_FLOW_SOURCE, false);
+    if (flow->nodes.items[PP_FLOW_SINK].level < 0)
+      return true;
+    for (size_t i = 0; i < flow->nodes.count; i++)
+      flow->nodes.items[i].current = flow->nodes.items[i].first;
+    for (int64_t pushed; limit > 0 && (pushed = push_path(flow, limit)); limit -= pushed)
+      *value += pushed;
+  }
+  return true;
+}
+
+bool pp_flow_largest_cut(struct pp_flow *flow) {
+  if (!room_for_search(flow))
+    return false;
+  set_levels(flow, PP_FLOW_SINK, true);
+  for (size_t i = 0; i < flow->nodes.count; i++)
+    flow->nodes.items[i].level = flow->nodes.items[i].level < 0 ? 0 : -1;
+  return true;
+}
+
+/* The flow on arc 2k is what its reverse could give back. */
+static int64_t carried(const struct pp_flow *flow, int32_t a) {
+  return a & 1 ? 0 : flow->arcs.items[a ^ 1].residual;
+}
+
+static void cancel(struct pp_flow *flow, size_t from, size_t to, int64_t weight) {
+  for (size_t i = from; i < to; i++) {
+    flow->arcs.items[flow->path.items[i]].residual += weight;
+    flow->arcs.items[flow->path.items[i] ^ 1].residual -= weight;
+  }
+}
+
+static int64_t least(const struct pp_flow *flow, size_t from, size_t to) {
+  int64_t weight = INT64_MAX;
+  for (size_t i = from; i < to; i++)
+    if (carried(flow, flow->path.items[i]) < weight)
+      weight = carried(flow, flow->path.items[i]);
+  return weight;
+}
+
+/* Walks along arcs that carry flow. A circle is cancelled where it closes. `current` remembers how
+ * far the arcs of a node are used up; `level` is the place of a node on the path. */
+bool pp_flow_take_path(struct pp_flow *flow, int64_t *weight) {
+  if (!room_for_search(flow))
+    return false;
+  struct pp_flow_node *node = flow->nodes.items;
+  int32_t *path = flow->path.items;
+  size_t length = 0;
+  pp_index u = PP_FLOW_SOURCE;
+  for (size_t i = 0; i < flow->nodes.count; i++)
+    node[i].level = -1;
+  node[u].level = 0;
+  *weight = 0;
+  while (u != PP_FLOW_SINK) {
+    int32_t a = node[u].first;
+    while (a >= 0 && carried(flow, a) <= 0)
+      a = flow->arcs.items[a].next;
+    if (a < 0) {
+      flow->path.count = 0;
+      return true; /* only at the source: what flows in flows out */
+    }
+    path[length++] = a;
+    u = flow->arcs.items[a].to;
+    if (node[u].level >= 0) {
+      size_t back = (size_t)node[u].level;
+      cancel(flow, back, length, least(flow, back, length));
+      for (size_t i = back; i < length; i++)
+        node[flow->arcs.items[path[i]].to].level = -1;
+      length = back;
+      node[u].level = (int32_t)back;
+    } else
+      node[u].level = (int32_t)length;
+  }
+  *weight = least(flow, 0, length);
+  cancel(flow, 0, length, *weight);
+  flow->path.count = length;
+  return true;
+}
