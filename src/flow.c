@@ -146,41 +146,53 @@ static int64_t least(const struct pp_flow *flow, size_t from, size_t to) {
   return weight;
 }
 
-/* Walks along arcs that carry flow. A circle is cancelled where it closes. `current` remembers how
- * far the arcs of a node are used up; `level` is the place of a node on the path. */
+void pp_flow_paths(struct pp_flow *flow) {
+  for (size_t i = 0; i < flow->nodes.count; i++) {
+    flow->nodes.items[i].level = -1;
+    flow->nodes.items[i].current = flow->nodes.items[i].first;
+  }
+}
+
+/* Leaves the path's nodes as pp_flow_paths made them, except for `current`: flow only gets less. */
+static void forget_levels(struct pp_flow *flow, size_t from, size_t to) {
+  for (size_t i = from; i < to; i++)
+    flow->nodes.items[flow->arcs.items[flow->path.items[i]].to].level = -1;
+}
+
+/* Walks along arcs that carry flow. A circle is cancelled where it closes. `level` is the place of
+ * a node on the path, `current` the first of its arcs that may still carry flow. */
 bool pp_flow_take_path(struct pp_flow *flow, int64_t *weight) {
   if (!room_for_search(flow))
     return false;
   struct pp_flow_node *node = flow->nodes.items;
-  int32_t *path = flow->path.items;
   size_t length = 0;
   pp_index u = PP_FLOW_SOURCE;
-  for (size_t i = 0; i < flow->nodes.count; i++)
-    node[i].level = -1;
   node[u].level = 0;
   *weight = 0;
   while (u != PP_FLOW_SINK) {
-    int32_t a = node[u].first;
+    int32_t a = node[u].current;
     while (a >= 0 && carried(flow, a) <= 0)
       a = flow->arcs.items[a].next;
-    if (a < 0) {
-      flow->path.count = 0;
-      return true; /* only at the source: what flows in flows out */
-    }
-    path[length++] = a;
+    node[u].current = a;
+    if (a < 0)
+      break; /* only at the source: what flows in flows out */
+    flow->path.items[length++] = a;
     u = flow->arcs.items[a].to;
     if (node[u].level >= 0) {
       size_t back = (size_t)node[u].level;
       cancel(flow, back, length, least(flow, back, length));
-      for (size_t i = back; i < length; i++)
-        node[flow->arcs.items[path[i]].to].level = -1;
+      forget_levels(flow, back, length);
       length = back;
       node[u].level = (int32_t)back;
     } else
       node[u].level = (int32_t)length;
   }
+  node[PP_FLOW_SOURCE].level = -1;
+  forget_levels(flow, 0, length);
+  flow->path.count = length;
+  if (!length)
+    return true;
   *weight = least(flow, 0, length);
   cancel(flow, 0, length, *weight);
-  flow->path.count = length;
   return true;
 }

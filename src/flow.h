@@ -46,6 +46,8 @@ bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value);
 /* After a maximum flow: level >= 0 becomes the source side of the largest minimum cut. */
 bool pp_flow_largest_cut(struct pp_flow *flow);
 
+/* To be called once before the paths are taken. */
+void pp_flow_paths(struct pp_flow *flow);
 /* Takes one path of the flow out of it: its arcs, from source to sink, stand in flow->path; *weight
  * is what it carried, 0 if no flow is left. Every node occurs once in it. */
 bool pp_flow_take_path(struct pp_flow *flow, int64_t *weight);

@@ -1,0 +1,14 @@
+#include "proof.h"
+
+void pp_chains_free(struct pp_chains *chains) {
+  free(chains->chains.items);
+  free(chains->tokens.items);
+}
+
+void pp_proof_free(struct pp_proof *proof) {
+  free(proof->inside.items);
+  free(proof->anchors.items);
+  free(proof->exits.items);
+  pp_chains_free(&proof->chains);
+  *proof = (struct pp_proof){0};
+}

@@ -1,0 +1,38 @@
+/* What a certificate says (doc/certificate.md), in memory. */
+#ifndef PP_PROOF_H
+#define PP_PROOF_H
+
+#include "program.h"
+
+/* `weight` and the tokens token[begin] .. token[end - 1]: a statement v is v, a storage s is ~s. */
+struct pp_chain {
+  int64_t weight;
+  size_t begin, end;
+};
+
+struct pp_chains {
+  PP_VECTOR(struct pp_chain) chains;
+  PP_VECTOR(pp_index) tokens;
+};
+
+void pp_chains_free(struct pp_chains *chains);
+
+struct pp_exit {
+  pp_index statement;
+  size_t begin, end; /* its own chains */
+};
+
+struct pp_proof {
+  pp_proof_kind kind;
+  int64_t bound;      /* L */
+  pp_index statement; /* floor: or -1 */
+  /* Traps. */
+  PP_VECTOR(pp_index) inside;  /* T */
+  PP_VECTOR(pp_index) anchors; /* of the base that all exits share */
+  PP_VECTOR(struct pp_exit) exits;
+  struct pp_chains chains;
+};
+
+void pp_proof_free(struct pp_proof *proof);
+
+#endif

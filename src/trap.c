@@ -1,0 +1,257 @@
+/* Traps (THEORY.md section 2): grow a set T by exits that are cheap; when every exit of T is
+ * expensive, so is every order. The cost of an exit is a minimum cut. The network of a cut holds
+ * only statements that can be executed or not (T without the ancestors of the exit), and of these
+ * only what flow can reach. */
+#include "trap.h"
+
+#include "error.h"
+
+#include <string.h>
+
+bool pp_trap_init(struct pp_trap *trap, struct pp_view view) {
+  size_t n = (size_t)view.n;
+  *trap = (struct pp_trap){.version = 1};
+  bool done = pp_run_init(&trap->run, view);
+  done &= pp_cut_init(&trap->cut, &trap->run);
+  done &= (trap->place = pp_alloc(n, sizeof *trap->place)) != NULL;
+  done &= (trap->after = pp_zalloc(n, sizeof *trap->after)) != NULL;
+  done &= (trap->cost = pp_alloc(n, sizeof *trap->cost)) != NULL;
+  done &= (trap->checked = pp_zalloc(n, sizeof *trap->checked)) != NULL;
+  done &= (trap->is_before = pp_zalloc(n, sizeof *trap->is_before)) != NULL;
+  done &= (trap->counted = pp_zalloc(n, sizeof *trap->counted)) != NULL;
+  done &= (trap->free_after = pp_alloc(n, sizeof *trap->free_after)) != NULL;
+  for (pp_index v = 0; done && v < view.n; v++) {
+    trap->place[v] = -1;
+    if (!trap->run.waiting[v]) {
+      done = PP_ROOM(&trap->exits);
+      if (done)
+        trap->exits.items[trap->exits.count++] = v;
+    }
+  }
+  return done;
+}
+
+void pp_trap_free(struct pp_trap *trap) {
+  pp_run_free(&trap->run);
+  free(trap->members.items);
+  free(trap->maximal.items);
+  free(trap->exits.items);
+  free(trap->place);
+  free(trap->after);
+  free(trap->cost);
+  free(trap->checked);
+  free(trap->is_before);
+  free(trap->counted);
+  free(trap->free_after);
+  pp_cut_free(&trap->cut);
+}
+
+/* ---- Growing ---- */
+
+static bool push_exit(struct pp_trap *trap, pp_index v) {
+  if (!PP_ROOM(&trap->exits))
+    return false;
+  trap->exits.items[trap->exits.count++] = v;
+  return true;
+}
+
+static void leave_maximal(struct pp_trap *trap, pp_index v) {
+  pp_index last = trap->maximal.items[--trap->maximal.count], place = trap->place[v];
+  trap->maximal.items[place] = last;
+  trap->place[last] = place;
+  trap->place[v] = -1;
+}
+
+/* Costs found earlier hold until a storage ends that was constant, or an end of chains: then its
+ * last accessor outside T joins T. */
+static bool ends_storage(const struct pp_trap *trap, pp_index v) {
+  const struct pp_run *run = &trap->run;
+  PP_FOR_ROW(s, run->view.accessed, v)
+  if (run->left[*s] == 1 && !pp_ends_never(&run->view, *s) && pp_run_begun(run, *s))
+    return true;
+  return false;
+}
+
+static bool add(struct pp_trap *trap, pp_index v) {
+  const struct pp_view *view = &trap->run.view;
+  if (!PP_ROOM(&trap->members) || !PP_ROOM(&trap->maximal))
+    return false;
+  trap->version += ends_storage(trap, v);
+  pp_run_step(&trap->run, v);
+  trap->members.items[trap->members.count++] = v;
+  trap->place[v] = (pp_index)trap->maximal.count;
+  trap->maximal.items[trap->maximal.count++] = v;
+  PP_FOR_ROW(p, view->predecessors, v)
+  if (!trap->after[*p]++)
+    leave_maximal(trap, *p);
+  PP_FOR_ROW(x, view->successors, v)
+  if (!trap->run.waiting[*x] && !push_exit(trap, *x))
+    return false;
+  return true;
+}
+
+bool pp_trap_seed(struct pp_trap *trap, const pp_index *statement, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!add(trap, statement[i]))
+      return false;
+  return true;
+}
+
+/* ---- One cut ---- */
+
+/* T without the ancestors of v, found from above: a statement is free if v does not need it
+ * directly and all its successors in T are. */
+static bool find_free(struct pp_trap *trap, pp_index v) {
+  const struct pp_view *view = &trap->run.view;
+  struct pp_cut *cut = &trap->cut;
+  if (!pp_cut_begin(cut))
+    return false;
+  int32_t epoch = cut->epoch;
+  PP_FOR_ROW(p, view->predecessors, v)
+  trap->is_before[*p] = epoch;
+  for (size_t i = 0; i < trap->maximal.count; i++) {
+    pp_index u = trap->maximal.items[i];
+    if (trap->is_before[u] == epoch)
+      continue;
+    if (!pp_cut_add(cut, u))
+      return false;
+  }
+  for (size_t i = 0; i < cut->statements.count; i++)
+    PP_FOR_ROW(p, view->predecessors, cut->statements.items[i]) {
+      if (trap->is_before[*p] == epoch)
+        continue;
+      if (trap->counted[*p] != epoch) {
+        trap->counted[*p] = epoch;
+        trap->free_after[*p] = 0;
+      }
+      if (++trap->free_after[*p] == trap->after[*p] && !pp_cut_add(cut, *p))
+        return false;
+    }
+  return true;
+}
+
+/* *cost := min c(S, v) over down-sets S of T that contain all ancestors of v; see pp_cut_value. */
+static bool cut(struct pp_trap *trap, pp_index v, int64_t target, bool exact, int64_t *cost) {
+  return find_free(trap, v) && pp_cut_value(&trap->cut, v, target, exact, cost);
+}
+
+/* ---- Growing to a level ---- */
+
+/* T itself is one of the sets S: no cut is needed where v is cheap after all of T. */
+static bool add_cheap_after_all(struct pp_trap *trap, int64_t level, bool *grown) {
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < trap->exits.count; i++) {
+      pp_index v = trap->exits.items[i];
+      if (trap->run.done[v] || pp_run_cost(&trap->run, v) >= level)
+        continue;
+      if (!add(trap, v))
+        return false;
+      again = *grown = true;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < trap->exits.count; i++)
+      if (!trap->run.done[trap->exits.items[i]])
+        trap->exits.items[kept++] = trap->exits.items[i];
+    trap->exits.count = kept;
+  }
+  return true;
+}
+
+pp_status pp_trap_grow(struct pp_trap *trap, int64_t level, bool (*stop)(void *), void *data) {
+  for (bool grown = true; grown;) {
+    grown = false;
+    if (!add_cheap_after_all(trap, level, &grown))
+      return PP_ERROR_MEMORY;
+    grown = false;
+    for (size_t i = 0; i < trap->exits.count; i++) {
+      pp_index v = trap->exits.items[i];
+      if (trap->run.done[v] || (trap->checked[v] == trap->version && trap->cost[v] >= level))
+        continue;
+      if (stop && stop(data))
+        return PP_ERROR_USAGE;
+      if (!cut(trap, v, level, false, &trap->cost[v]))
+        return PP_ERROR_MEMORY;
+      trap->checked[v] = trap->version;
+      if (trap->cost[v] < level) {
+        if (!add(trap, v))
+          return PP_ERROR_MEMORY;
+        grown = true;
+      }
+    }
+  }
+  return PP_OK;
+}
+
+bool pp_trap_bound(struct pp_trap *trap, int64_t *bound) {
+  *bound = INT64_MAX;
+  for (size_t i = 0; i < trap->exits.count; i++) {
+    pp_index v = trap->exits.items[i];
+    int64_t cost;
+    if (trap->run.done[v])
+      continue;
+    if (!cut(trap, v, *bound, true, &cost))
+      return false;
+    if (cost < *bound)
+      *bound = cost;
+  }
+  return true;
+}
+
+/* ---- The proof ---- */
+
+static bool prove_exit(struct pp_trap *trap, pp_index v, int64_t level, struct pp_proof *proof) {
+  struct pp_exit exit = {.statement = v, .begin = proof->chains.chains.count};
+  int64_t cost;
+  if (!cut(trap, v, level, false, &cost) || !pp_cut_chains(&trap->cut, &proof->chains))
+    return false;
+  exit.end = proof->chains.chains.count;
+  if (!PP_ROOM(&proof->exits))
+    return false;
+  proof->exits.items[proof->exits.count++] = exit;
+  return true;
+}
+
+/* The base of the certificate is what every exit needs: T without what is free for some exit. Its
+ * maximal statements anchor it. */
+static bool set_anchors(struct pp_trap *trap, const bool *somewhere_free, struct pp_proof *proof) {
+  for (size_t i = 0; i < trap->members.count; i++) {
+    pp_index u = trap->members.items[i];
+    bool maximal = !somewhere_free[u];
+    PP_FOR_ROW(x, trap->run.view.successors, u)
+    maximal &= !trap->run.done[*x] || somewhere_free[*x];
+    if (!maximal)
+      continue;
+    if (!PP_ROOM(&proof->anchors))
+      return false;
+    proof->anchors.items[proof->anchors.count++] = u;
+  }
+  return true;
+}
+
+bool pp_trap_proof(struct pp_trap *trap, int64_t level, struct pp_proof *proof) {
+  *proof = (struct pp_proof){.kind = trap->run.view.reverse ? PP_PROOF_REVERSE_TRAP
+                                                            : PP_PROOF_FORWARD_TRAP,
+                             .bound = level,
+                             .statement = -1};
+  bool *somewhere_free = pp_zalloc((size_t)trap->run.view.n, sizeof *somewhere_free);
+  bool done = somewhere_free && pp_reserve((void **)&proof->inside.items, &proof->inside.capacity,
+                                           trap->members.count, sizeof *proof->inside.items);
+  if (done && trap->members.count)
+    memcpy(proof->inside.items, trap->members.items,
+           trap->members.count * sizeof *trap->members.items);
+  proof->inside.count = trap->members.count;
+  for (size_t i = 0; done && i < trap->exits.count; i++) {
+    pp_index v = trap->exits.items[i];
+    if (trap->run.done[v])
+      continue;
+    done = prove_exit(trap, v, level, proof);
+    for (size_t j = 0; done && j < trap->cut.statements.count; j++)
+      somewhere_free[trap->cut.statements.items[j]] = true;
+  }
+  done = done && set_anchors(trap, somewhere_free, proof);
+  free(somewhere_free);
+  if (!done)
+    pp_proof_free(proof);
+  return done;
+}
