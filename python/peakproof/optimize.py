@@ -1,0 +1,273 @@
+"""Optimize: one generated program from its source to a verified, permuted `call`.
+
+Any doubt raises Refusal; the caller then keeps the stock program. The user's arguments are only
+read: everything runs on clones.
+"""
+
+import hashlib
+import time
+import types
+from dataclasses import dataclass, field
+
+import torch
+
+from . import meter as meters
+from . import model as models
+from . import verify
+from .errors import Refusal
+from .profile import Profiler
+from .realize import realize
+from .split import split
+
+WARM_UPS = 2
+
+
+@dataclass
+class Options:
+    """What a session may set. `install` False: measure and prove, but leave stock in place."""
+
+    time_limit: float = 10.0  # seconds for planning one program; 0: none
+    state_limit: int = 0  # states of the exact search; 0: the default
+    split_reuse: bool = False
+    install: bool = True
+
+
+@dataclass
+class Report:
+    """Everything that is known about one program. Sizes in bytes, times in seconds."""
+
+    name: str
+    kind: str = ""  # forward, backward, inference
+    state: str = "new"  # installed, kept, refused
+    reason: str = ""
+    line: int | None = None
+    statements: int = 0
+    storages: int = 0
+    stock_peak_measured: int | None = None
+    stock_peak_modelled: int | None = None
+    original_order_peak: int | None = None
+    peak: int | None = None
+    lower_bound: int | None = None
+    optimal: bool = False
+    proof: str = "none"
+    peak_measured: int | None = None
+    bitwise: str = "not compared"  # yes, yes with one thread, no
+    held_bytes: int | None = None
+    floor: int | None = None
+    meter: str = ""
+    torch: str = torch.__version__
+    seconds: dict = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """A program's report and what was made for it."""
+
+    report: Report
+    source_text: str
+    model: models.Model | None = None
+    order: list | None = None  # statement indices
+    permuted_text: str | None = None
+    function: object = None
+    certificate: bytes | None = None
+    signature: tuple = ()
+
+
+def signature(args):
+    """What a schedule depends on: shape, strides, type of tensors, and the other arguments."""
+    return tuple(
+        (tuple(t.shape), t.stride(), t.dtype) if isinstance(t, torch.Tensor) else t for t in args
+    )
+
+
+def compile_call(text, namespace, owner, filename):
+    """The function of a realized text, in the module's namespace, so that kernels are its own."""
+    import linecache
+
+    local = {}
+    exec(compile(text, filename, "exec"), namespace, local)
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    function = local["call"]
+    return types.MethodType(function, owner) if owner is not None else function
+
+
+class Clock:
+    """Adds up the seconds of named phases."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.last = time.perf_counter()
+
+    def lap(self, name):
+        now = time.perf_counter()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self.last
+        self.last = now
+
+
+def source_hash(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Optimizer:
+    """Carries one program through all steps. `stock` is the callable that Inductor made."""
+
+    def __init__(self, name, text, namespace, stock, options):
+        self.options = options
+        self.namespace = namespace
+        self.stock = stock
+        self.owner = getattr(stock, "__self__", None)
+        self.report = Report(name)
+        self.result = Result(self.report, text)
+
+    def run(self, args):
+        """Returns the Result; never raises for a program that cannot be handled."""
+        report = self.report
+        clock = Clock(report.seconds)
+        try:
+            with torch.no_grad(), verify.random_state() as state:
+                self.state = state
+                self.steps(args, clock)
+        except Refusal as e:
+            self.refuse(str(e), e.line)
+        except meters.MeterError as e:
+            self.refuse(f"the measurement failed: {e}")
+        except Exception as e:
+            self.refuse(f"{type(e).__name__}: {e}")
+        return self.result
+
+    def refuse(self, reason, line=None):
+        self.report.state = "refused"
+        self.report.reason = reason
+        self.report.line = line
+        self.result.function = None
+
+    def steps(self, args, clock):
+        held = verify.held_arguments(args)
+        source = split(self.result.source_text)
+        self.report.kind = source.aot_id.split("_", 1)[-1] if "_" in source.aot_id else ""
+        if source.arguments and len(source.arguments) != len(args):
+            raise Refusal("number of arguments differs from the source")
+        verify.check_arguments(args)
+        self.result.signature = signature(args)
+        originals = list(args)
+        self.meter = meters.meter()
+        self.report.meter = self.meter.name
+        clock.lap("split")
+        for _ in range(WARM_UPS):
+            self.measure(self.stock, originals, held)
+        clock.lap("warm up")
+        profile = self.profile(source, originals, held)
+        model = self.result.model = models.build(source, profile, self.report.name)
+        self.describe(model)
+        clock.lap("profile")
+        self.plan(model)
+        clock.lap("plan")
+        self.realize(source, model)
+        clock.lap("realize")
+        self.check(originals, held, model)
+        clock.lap("verify")
+        self.decide()
+
+    def measure(self, function, originals, held):
+        torch.set_rng_state(self.state)
+        return verify.run(function, originals, held, self.meter)
+
+    def profile(self, source, originals, held):
+        profiler = Profiler(source, self.namespace, held, self.meter, self.owner)
+        profiles = []
+        for _ in range(2):
+            torch.set_rng_state(self.state)
+            profiles.append(profiler.run(originals))
+        first, second = profiles
+        if first.comparable() != second.comparable():
+            raise Refusal("two profiles show different storages or effects")
+        for index, work in first.work.items():
+            if second.work[index] != work:
+                s = source.statements[index]
+                raise Refusal(
+                    f"its bytes depend on history: {work}, then {second.work[index]}", s.line, s.text
+                )
+        return second
+
+    def describe(self, model):
+        r = self.report
+        r.statements = len(model.program["statements"])
+        r.storages = len(model.program["storages"])
+        r.held_bytes = model.held_bytes
+        r.stock_peak_modelled = model.stock_peak
+
+    def plan(self, model):
+        from . import core
+
+        text = model.text()
+        plan = core.plan(
+            model.program,
+            time_limit=self.options.time_limit,
+            state_limit=self.options.state_limit,
+            certificate_for=hashlib.sha256(text.encode()).hexdigest(),
+        )
+        r = self.report
+        r.original_order_peak = plan["peak_before"]
+        r.peak = plan["peak_after"]
+        r.lower_bound = plan["lower_bound"]
+        r.optimal = plan["optimal"]
+        r.proof = plan["proof"]
+        r.floor = plan["floor"]
+        self.result.certificate = plan["certificate"]
+        self.result.order = [model.nodes[i] for i in plan["order"]]
+
+    def realize(self, source, model):
+        text = self.result.permuted_text = realize(source, self.result.order)
+        filename = f"<peakproof {self.report.name}>"
+        self.result.function = compile_call(text, self.namespace, self.owner, filename)
+
+    def check(self, originals, held, model):
+        r = self.report
+        first = self.measure(self.stock, originals, held)
+        second = self.measure(self.stock, originals, held)
+        r.stock_peak_measured = second.peak
+        if first.peak != second.peak:
+            raise Refusal(f"stock's peak differs from run to run: {first.peak}, {second.peak} bytes")
+        if second.peak != model.stock_peak:
+            raise Refusal(f"stock's peak is {second.peak} bytes, its model's {model.stock_peak}")
+        permuted = self.measure(self.result.function, originals, held)
+        r.peak_measured = permuted.peak
+        self.compare(first, second, permuted, originals, held)
+        if permuted.peak != r.peak:
+            raise Refusal(f"the permuted peak is {permuted.peak} bytes, its model's {r.peak}")
+
+    def compare(self, first, second, permuted, originals, held):
+        r = self.report
+        unstable = set(first.difference(second))
+        differs = set(first.difference(permuted)) - unstable
+        if differs:
+            r.bitwise = "no"
+            raise Refusal(f"results differ: {', '.join(sorted(differs))}")
+        r.bitwise = "yes"
+        if not unstable:
+            return
+        r.bitwise = "no"
+        with verify.one_thread():
+            first = self.measure(self.stock, originals, held)
+            second = self.measure(self.stock, originals, held)
+            permuted = self.measure(self.result.function, originals, held)
+        if first.difference(second):
+            names = ", ".join(first.difference(second))
+            raise Refusal(f"stock differs from itself, with one thread too: {names}")
+        if first.difference(permuted):
+            raise Refusal(f"results differ: {', '.join(first.difference(permuted))}")
+        r.bitwise = "yes with one thread"
+        r.reason = f"stock differs from itself with several threads: {', '.join(sorted(unstable))}"
+
+    def decide(self):
+        r = self.report
+        if r.peak_measured >= r.stock_peak_measured:
+            r.state = "kept"
+            r.reason = r.reason or ("stock is optimal" if r.optimal else "nothing better was found")
+            self.result.function = None
+        elif not self.options.install:
+            r.state = "kept"
+            r.reason = r.reason or "not to be installed"
+            self.result.function = None
+        else:
+            r.state = "installed"

@@ -1,0 +1,298 @@
+"""Profile: run a program statement by statement and see what it does to memory.
+
+A storage is known by its object from its creation to its free, never by its address after a free or by a
+name. Sizes are the requested bytes.
+"""
+
+import ast
+from dataclasses import dataclass
+
+import torch
+
+from . import split as kinds
+from .effects import effect_of
+from .errors import Refusal
+from .verify import clone, digest
+
+# An access by ranges is written out piece by piece up to this many pieces, else as one extent.
+MAX_PIECES = 32
+
+
+@dataclass
+class Storage:
+    """One block. Moments are indices of statements; `held`: the caller or the module keeps it."""
+
+    name: str
+    bytes: int
+    held: bool = False
+    argument: bool = False
+    live_in: bool = False
+    live_out: bool = False
+    created: int = -1  # the statement that created it
+    freed: int = -1  # the statement behind which no name is left
+
+
+@dataclass
+class Access:
+    """A statement's access to a storage, in bytes of the storage; no ranges: all of it."""
+
+    storage: int
+    write: bool
+    ranges: tuple = ()
+
+
+@dataclass
+class Profile:
+    """What one run showed. `accesses[i]` and `work[i]` belong to statement i (nodes only)."""
+
+    storages: list
+    accesses: dict
+    work: dict
+    ordered: set
+    readings: list  # one per statement
+    tuples: set  # indices of nodes whose result is a tuple
+
+    def comparable(self):
+        """What two profiles of one program must agree on."""
+        return (
+            [(s.name, s.bytes, s.held, s.live_in, s.live_out, s.created) for s in self.storages],
+            self.accesses,
+            self.ordered,
+            self.tuples,
+        )
+
+
+def pieces(tensor):
+    """The byte ranges of its storage that a strided tensor occupies, () for more than MAX_PIECES."""
+    if tensor.numel() == 0:
+        return ()
+    item = tensor.element_size()
+    dims = sorted(
+        (stride, size) for size, stride in zip(tensor.shape, tensor.stride()) if size > 1
+    )
+    block = 1  # elements that lie together
+    while dims and dims[0][0] <= block:
+        stride, size = dims.pop(0)
+        block = stride * (size - 1) + block
+    starts = [tensor.storage_offset()]
+    for stride, size in dims:
+        if len(starts) * size > MAX_PIECES:
+            low = tensor.storage_offset()
+            high = low + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride())) + 1
+            return ((low * item, high * item),)
+        starts = [s + stride * k for s in starts for k in range(size)]
+    return tuple((s * item, (s + block) * item) for s in sorted(starts))
+
+
+class Profiler:
+    """Runs one program. `held[i]` says whether the caller holds argument i."""
+
+    def __init__(self, source, namespace, held, meter, owner=None):
+        self.source = source
+        self.namespace = namespace
+        self.held = held
+        self.meter = meter
+        self.owner = owner
+        self.filename = namespace.get("__file__") or "<generated>"
+        self.codes = {}
+        self.effects = {}
+        for s in source.statements:
+            self.codes[s.index] = self.compile(s)
+            if s.kind == kinds.NODE:
+                self.effects[s.index] = effect_of(s, source, namespace)
+
+    def compile(self, s):
+        if s.kind == kinds.RETURN:
+            body = ast.Expression(s.node.value)
+            return compile(body, self.filename, "eval")
+        body = ast.Module([s.node], [])
+        return compile(body, self.filename, "exec")
+
+    def expression(self, node):
+        """The value of an argument expression, now."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        code = compile(ast.Expression(node), self.filename, "eval")
+        return eval(code, self.namespace, self.env)
+
+    def tensors(self, value):
+        """The tensors in an argument's value."""
+        if isinstance(value, torch.Tensor):
+            return [value]
+        if isinstance(value, (list, tuple)):
+            return [t for v in value for t in self.tensors(v)]
+        return []
+
+    # -- storages ----------------------------------------------------------------------------
+
+    def identify(self, tensor, name, statement, **fields):
+        """The number of a tensor's storage, a new one if it is new. Held ones count 0 bytes."""
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+            if not fields.get("held"):
+                raise Refusal("tensor that has no plain CPU storage", statement.line, statement.text)
+            key, size = ("object", id(tensor)), 0
+        else:
+            storage = tensor.untyped_storage()
+            key, size = storage._cdata, self.meter.bytes_of(storage)
+        found = self.live.get(key)
+        if found is not None:
+            self.storages[found].held |= fields.get("held", False)
+            return found
+        number = len(self.storages)
+        self.storages.append(Storage(name, size, created=statement.index, **fields))
+        self.live[key] = number
+        self.keys[number] = key
+        self.references[number] = 0
+        return number
+
+    def bind(self, name, value, statement, **fields):
+        """A local name gets a value."""
+        numbers = [self.identify(t, name, statement, **fields) for t in self.tensors(value)]
+        for n in numbers:
+            self.references[n] += 1
+        self.unbind(name, statement)
+        self.names[name] = numbers
+        return numbers
+
+    def unbind(self, name, statement):
+        for n in self.names.pop(name, ()):
+            self.references[n] -= 1
+            if self.references[n] == 0 and not self.storages[n].held:
+                self.storages[n].freed = statement.index
+                del self.live[self.keys[n]]
+
+    def constant(self, tensor, name, statement):
+        """A tensor of the module: held, as long as the module lives."""
+        return self.identify(tensor, name, statement, held=True, live_in=True, live_out=True)
+
+    # -- running -----------------------------------------------------------------------------
+
+    def run(self, originals):
+        """Runs the program on clones of the arguments. Returns a Profile."""
+        # The meter starts first: it need not know blocks that are older than itself.
+        self.meter.start()
+        try:
+            args = clone(originals)
+            keep = [t for t, held in zip(args, self.held) if held]
+            self.steps(args)
+            readings = self.meter.stop()
+        except BaseException:
+            self.meter.abort()
+            raise
+        finally:
+            self.env = None
+        del keep
+        for number in self.returned:
+            self.storages[number].live_out = True
+        ordered = {i for i, e in self.effects.items() if e.ordered}
+        profile = Profile(self.storages, self.accesses, {}, ordered, readings, self.tuples)
+        self.account(profile)
+        return profile
+
+    def steps(self, args):
+        """Every statement, one by one. Empties `args`."""
+        self.env = {self.source.parameter: args}
+        if self.source.method:
+            self.env["self"] = self.owner
+        self.names, self.live, self.keys, self.references = {}, {}, {}, {}
+        self.storages, self.accesses, self.work = [], {}, {}
+        self.tuples = set()
+        for s in self.source.statements:
+            self.step(s)
+
+    def step(self, s):
+        """One statement under the meter; what it did is noted outside of it."""
+        effect = self.effects.get(s.index)
+        watched = []
+        if effect is not None:
+            self.note_accesses(s, effect)
+            if not effect.trusted:
+                watched = [(node, self.digests(node)) for node in effect.reads]
+        self.meter.begin()
+        if s.kind == kinds.RETURN:
+            result = eval(self.codes[s.index], self.namespace, self.env)
+        else:
+            result = None
+            exec(self.codes[s.index], self.namespace, self.env)
+        self.meter.end()
+        for node, before in watched:
+            if self.digests(node) != before:
+                raise Refusal("writes an argument that its schema does not name", s.line, s.text)
+        self.after(s, result)
+
+    def digests(self, node):
+        return [digest(t) for t in self.tensors(self.expression(node))]
+
+    def after(self, s, result):
+        if s.kind == kinds.UNPACK:
+            for name, held in zip(s.targets, self.held):
+                fields = dict(held=held, live_in=True, live_out=held, argument=True)
+                self.bind(name, self.env[name], s, **fields)
+        elif s.kind == kinds.FREE:
+            for name in s.uses:
+                self.unbind(name, s)
+        elif s.kind == kinds.RETURN:
+            self.returned = [self.identify(t, "return", s) for t in self.tensors(result)]
+            if any(self.storages[n].created == s.index for n in self.returned):
+                raise Refusal("return creates a tensor", s.line, s.text)
+        elif s.targets:
+            value = self.env[s.targets[0]]
+            if s.kind == kinds.NODE:
+                self.note_result(s, value)
+            self.bind(s.targets[0], value, s)
+            if s.kind in (kinds.ALIAS, kinds.ITEM):
+                created = [n for n in self.names[s.targets[0]] if self.storages[n].created == s.index]
+                if created:
+                    raise Refusal("binding creates a storage", s.line, s.text)
+
+    def note_result(self, s, value):
+        if isinstance(value, (tuple, list)):
+            self.tuples.add(s.index)
+        elif value is not None and not isinstance(value, torch.Tensor):
+            raise Refusal("result that is not a tensor", s.line, s.text)
+        for t in self.tensors(value):
+            number = self.identify(t, s.targets[0], s)
+            # Nothing says which bytes a new tensor's operator left out: all are written.
+            self.accesses[s.index].append(Access(number, True))
+
+    def note_accesses(self, s, effect):
+        found = self.accesses[s.index] = []
+        reads, writes = [], []
+        for nodes, into in ((effect.reads, reads), (effect.writes, writes)):
+            for node in nodes:
+                value = self.expression(node)
+                into.extend(self.tensors(value))
+                name = kinds.dotted(node) or kinds.dotted(getattr(node, "args", [node])[0])
+                local = name.split(".")[0] in self.env
+                for t in self.tensors(value):
+                    if not local:
+                        if nodes is effect.writes:
+                            raise Refusal("writes a constant", s.line, s.text)
+                        number = self.constant(t, name, s)
+                    else:
+                        number = self.identify(t, name, s)
+                        if self.storages[number].created == s.index:
+                            raise Refusal("argument creates a storage", s.line, s.text)
+                    plain = not self.storages[number].live_in and t.layout == torch.strided
+                    found.append(
+                        Access(number, nodes is effect.writes, pieces(t) if plain else ())
+                    )
+
+    def account(self, profile):
+        """Work of every node; every byte must have a name."""
+        for s in self.source.statements:
+            r = profile.readings[s.index]
+            created = sum(
+                x.bytes for x in self.storages if x.created == s.index and not x.live_in
+            )
+            freed = sum(x.bytes for x in self.storages if x.freed == s.index)
+            if r.after - r.before != created - freed:
+                raise Refusal(
+                    f"keeps {r.after - r.before - created + freed} bytes that no name shows",
+                    s.line,
+                    s.text,
+                )
+            if s.kind == kinds.NODE:
+                profile.work[s.index] = r.highest - r.before - created
+            elif r.highest > max(r.before, r.after):
+                raise Refusal("binding needs memory of its own", s.line, s.text)
