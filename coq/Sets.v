@@ -127,6 +127,12 @@ Proof.
   - apply IH. intros. apply H; cbn; auto.
 Qed.
 
+Lemma NoDup_app_single {A} (l : list A) a : NoDup l -> ~ In a l -> NoDup (l ++ [ a ]).
+Proof.
+  intros H Ha. apply NoDup_rev in H. rewrite <- (rev_involutive (l ++ [ a ])), rev_app_distr.
+  apply NoDup_rev. cbn. constructor; [ now rewrite <- in_rev | assumption ].
+Qed.
+
 (** ** Sums *)
 
 Fixpoint sum {A} (f : A -> N) (l : list A) : N :=
@@ -177,3 +183,82 @@ Proof.
     intros k Hk. destruct (N.eqb_spec k i); congruence.
   - rewrite IH by assumption. destruct (N.eqb_spec j i); [ congruence | lia ].
 Qed.
+
+(** ** Bags: sets of indices, with the sum of their values *)
+
+Record bag := Bag { members : set; total : N }.
+
+Definition no_bag : bag := Bag empty 0.
+
+Definition weigh (value : N -> N) (k : N) (F : N -> bool) : N :=
+  sum (fun i => if F i then value i else 0) (ids k).
+
+Section Bag.
+
+Variable value : N -> N.
+
+Definition insert (b : bag) (i : N) : bag :=
+  if mem i (members b) then b else Bag (add i (members b)) (value i + total b).
+
+Definition insert_all : list N -> bag -> bag := fold_left insert.
+
+(** The members are below [k], and their values add up to the total. *)
+Record weighed (k : N) (b : bag) : Prop := {
+  weighed_below : forall i, mem i (members b) = true -> i < k;
+  weighed_total : total b = weigh value k (fun i => mem i (members b))
+}.
+
+Lemma weighed_none k : weighed k no_bag.
+Proof.
+  split.
+  - intros i. cbn [members no_bag]. rewrite mem_empty. discriminate.
+  - unfold weigh. cbn. symmetry. apply sum_zero.
+Qed.
+
+Lemma mem_insert b i j : mem j (members (insert b i)) = (j =? i) || mem j (members b).
+Proof.
+  unfold insert. destruct (mem i (members b)) eqn:E; cbn [members].
+  - destruct (N.eqb_spec j i) as [ -> | ]; [ now rewrite E | reflexivity ].
+  - apply mem_add.
+Qed.
+
+Lemma weighed_insert k b i : i < k -> weighed k b -> weighed k (insert b i).
+Proof.
+  intros Hi [ Hbelow Htotal ]. split.
+  - intros j. rewrite mem_insert, orb_true_iff, N.eqb_eq. intros [ -> | H ]; auto.
+  - unfold insert. destruct (mem i (members b)) eqn:E; [ assumption | ]. cbn [members total].
+    rewrite Htotal. unfold weigh.
+    rewrite <- (sum_single (ids k) i (value i)) at 1 by (apply NoDup_ids || now apply in_ids).
+    rewrite <- sum_plus. apply sum_ext. intros j _. rewrite mem_add.
+    destruct (N.eqb_spec j i) as [ -> | ]; cbn [orb]; [ rewrite E | ]; lia.
+Qed.
+
+Lemma mem_insert_all l j : forall b,
+  mem j (members (insert_all l b)) = existsb (N.eqb j) l || mem j (members b).
+Proof.
+  induction l as [ | i l IH ]; intro b; [ reflexivity | ].
+  change (insert_all (i :: l) b) with (insert_all l (insert b i)).
+  rewrite IH, mem_insert. cbn [existsb]. destruct (j =? i), (existsb (N.eqb j) l); reflexivity.
+Qed.
+
+Lemma weighed_insert_all k l : forall b,
+  (forall i, In i l -> i < k) -> weighed k b -> weighed k (insert_all l b).
+Proof.
+  induction l as [ | i l IH ]; intros b Hl Hb; cbn; [ assumption | ].
+  apply IH; [ intros; apply Hl; now right | ].
+  apply weighed_insert; [ apply Hl; now left | assumption ].
+Qed.
+
+(** What is not in a bag holds the rest. *)
+Lemma weigh_rest k b :
+  weighed k b ->
+  sum value (filter (fun i => negb (mem i (members b))) (ids k)) =
+  sum value (ids k) - total b.
+Proof.
+  intros [ _ -> ]. unfold weigh. induction (ids k) as [ | i l IH ]; cbn [filter sum]; [ reflexivity | ].
+  assert (H : sum (fun i => if mem i (members b) then value i else 0) l <= sum value l).
+  { apply sum_le. intros j _. destruct (mem j (members b)); lia. }
+  destruct (mem i (members b)); cbn [negb sum]; rewrite IH; lia.
+Qed.
+
+End Bag.

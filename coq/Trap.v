@@ -132,9 +132,6 @@ Qed.
 Definition load (chains : list (N * list N)) (s : N) : N :=
   sum (fun c => sum (fun x => if x =? s then fst c else 0) (snd c)) chains.
 
-Definition weigh (F : state) : N :=
-  sum (fun s => if F s then bytes p s else 0) (ids (storages p)).
-
 (** Storages that are certainly there, and outside of them a packing of chains that each have a live
     storage, bound the cost from below. *)
 Lemma packing_bound S v (F : state) chains :
@@ -142,7 +139,7 @@ Lemma packing_bound S v (F : state) chains :
   (forall c, In c chains ->
      exists x, In x (snd c) /\ x < storages p /\ F x = false /\ live p S x = true) ->
   (forall s, s < storages p -> load chains s <= bytes p s) ->
-  work p v + weigh F + sum fst chains <= cost p S v.
+  work p v + weigh (bytes p) (storages p) F + sum fst chains <= cost p S v.
 Proof.
   intros HF Hc Hload.
   set (free := fun s => negb (F s) && live p S s).
@@ -159,7 +156,7 @@ Proof.
       cbn beta. rewrite N.eqb_refl. lia.
     - apply sum_le. intros s _. destruct (free s); [ reflexivity | ].
       rewrite sum_zero. lia. }
-  assert (B : weigh F + sum (fun s => if free s then load chains s else 0) (ids (storages p)) <=
+  assert (B : weigh (bytes p) (storages p) F + sum (fun s => if free s then load chains s else 0) (ids (storages p)) <=
     sum (fun s => if touches p v s || live p S s then bytes p s else 0) (ids (storages p))).
   { unfold weigh. rewrite <- sum_plus. apply sum_le. intros s Hs. apply in_ids in Hs.
     unfold free. specialize (Hload s Hs). specialize (HF s).
