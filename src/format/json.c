@@ -108,3 +108,18 @@ void pp_json_string(pp_json *json, const char *string) {
   }
   pp_json_text(json, "\"");
 }
+
+void pp_json_key_integer(pp_json *json, const char *text, int64_t value) {
+  pp_json_text(json, text);
+  pp_json_integer(json, value);
+}
+
+void pp_json_key_string(pp_json *json, const char *text, const char *value) {
+  pp_json_text(json, text);
+  pp_json_string(json, value);
+}
+
+void pp_json_key_bool(pp_json *json, const char *text, bool value) {
+  pp_json_text(json, text);
+  pp_json_bool(json, value);
+}

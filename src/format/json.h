@@ -23,6 +23,10 @@ void pp_json_bytes(pp_json *json, const char *bytes, size_t size);
 void pp_json_string(pp_json *json, const char *string);
 void pp_json_integer(pp_json *json, int64_t value);
 void pp_json_bool(pp_json *json, bool value);
+/* Text (a comma, a key, a colon) and the value behind it. */
+void pp_json_key_integer(pp_json *json, const char *text, int64_t value);
+void pp_json_key_string(pp_json *json, const char *text, const char *value);
+void pp_json_key_bool(pp_json *json, const char *text, bool value);
 
 /* The length of the UTF-8 character at `text` (which ends with a 0), or 0 if there is none: neither
  * overlong forms nor surrogates are UTF-8. */

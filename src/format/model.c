@@ -35,11 +35,9 @@ void pp_notices_free(pp_notices *notices) {
 
 /* ---- Formats ---- */
 
-#ifdef PP_WITH_TFLITE
 static bool is_tflite(const uint8_t *bytes, size_t size) {
   return size >= 8 && !memcmp(bytes + 4, "TFL3", 4);
 }
-#endif
 
 static bool is_program(const uint8_t *bytes, size_t size) {
   size_t i = 0;
@@ -53,9 +51,7 @@ static const struct {
   bool (*test)(const uint8_t *bytes, size_t size);
   pp_status (*read)(pp_model *model, const pp_read_options *options, pp_error *error);
 } readers[] = {
-#ifdef PP_WITH_TFLITE
     {is_tflite, pp_tflite_read},
-#endif
     {is_program, pp_program_json_read},
 };
 

@@ -37,6 +37,7 @@ typedef struct pp_tflite_control {
   size_t at, size; /* the data */
   size_t buffer;   /* the table of its buffer */
   bool shared;     /* the data, or the buffer, serves something else too */
+  uint32_t subgraphs; /* the first ones, which it has lists of */
 } pp_tflite_control;
 
 typedef struct pp_tflite {
@@ -72,6 +73,8 @@ static inline int32_t pp_tflite_int(const pp_tflite *tflite, pp_flat_vector vect
 
 /* Fills kind and bytes of all tensors and notes what cannot be known. */
 pp_status pp_tflite_read_tensors(pp_tflite *tflite, pp_notices *notices, pp_error *error);
+/* Whether a tensor has no elements. */
+bool pp_tflite_is_empty(const pp_tflite *tflite, uint32_t subgraph, uint32_t index);
 /* Tensor types of the schema that other files ask for. */
 enum { TYPE_STRING = 5, TYPE_RESOURCE = 13, TYPE_VARIANT = 14 };
 

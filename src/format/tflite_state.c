@@ -173,38 +173,53 @@ pp_status pp_tflite_find_callees(const pp_tflite *tflite, uint32_t subgraph, uin
   return PP_OK;
 }
 
-/* A subgraph whose callees are being visited: the next operator, and the next callee of it. */
+/* A subgraph whose calls are being followed: those of operator `index` from `callee` on. */
 struct visit {
   uint32_t subgraph, index, callee;
+  bool known; /* callees are those of the operator */
+  pp_tflite_callees callees;
 };
 enum { UNSEEN, OPEN, DONE };
 
-/* Goes on with the last open subgraph until it calls an unseen one (*found) or has no more
- * operators. Each operator is looked at once, so callees are found again for each call of it:
- * their number is bounded by pp_claims. */
+/* The next call of the operator at hand; *found is UINT32_MAX if it has no more to unseen
+ * subgraphs. */
 static pp_status next_callee(const pp_tflite *tflite, struct visit *visit, const uint8_t *state,
                              uint32_t *found, pp_error *error) {
-  pp_flat_vector operators = tflite->subgraph[visit->subgraph].operators;
   *found = UINT32_MAX;
-  for (; visit->index < operators.count; visit->index++, visit->callee = 0) {
-    pp_tflite_callees callees;
-    pp_status status =
-        pp_tflite_find_callees(tflite, visit->subgraph, visit->index, &callees, error);
-    if (status)
-      return status;
-    for (; visit->callee < callees.count; visit->callee++) {
-      uint32_t callee = (uint32_t)pp_tflite_callee(tflite, &callees, visit->callee);
-      if (state[callee] == OPEN)
-        return pp_tflite_fail(
-            error, PP_ERROR_INPUT, (int64_t)pp_tflite_at(tflite, operators, visit->index),
-            "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRIu32
-            ", which is recursion",
-            visit->index, visit->subgraph, callee);
-      if (state[callee] == UNSEEN) {
-        *found = callee;
-        return PP_OK;
-      }
+  for (; visit->callee < visit->callees.count; visit->callee++) {
+    uint32_t callee = (uint32_t)pp_tflite_callee(tflite, &visit->callees, visit->callee);
+    if (state[callee] == OPEN)
+      return pp_tflite_fail(
+          error, PP_ERROR_INPUT,
+          (int64_t)pp_tflite_at(tflite, tflite->subgraph[visit->subgraph].operators, visit->index),
+          "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRIu32
+          ", which is recursion",
+          visit->index, visit->subgraph, callee);
+    if (state[callee] == UNSEEN) {
+      *found = callee;
+      return PP_OK;
     }
+  }
+  return PP_OK;
+}
+
+/* Goes on with a subgraph until it calls an unseen one (*found) or has no more operators. */
+static pp_status next_call(const pp_tflite *tflite, struct visit *visit, const uint8_t *state,
+                           uint32_t *found, pp_error *error) {
+  uint32_t count = tflite->subgraph[visit->subgraph].operators.count;
+  *found = UINT32_MAX;
+  while (visit->index < count) {
+    pp_status status = PP_OK;
+    if (!visit->known)
+      status = pp_tflite_find_callees(tflite, visit->subgraph, visit->index, &visit->callees,
+                                      error);
+    visit->known = true;
+    if (status || (status = next_callee(tflite, visit, state, found, error)) ||
+        *found != UINT32_MAX)
+      return status;
+    visit->index++;
+    visit->callee = 0;
+    visit->known = false;
   }
   return PP_OK;
 }
@@ -220,7 +235,7 @@ static pp_status visit_calls(const pp_tflite *tflite, uint32_t root, uint8_t *st
   while (depth) {
     struct visit *top = stack + depth - 1;
     uint32_t found;
-    pp_status status = next_callee(tflite, top, state, &found, error);
+    pp_status status = next_call(tflite, top, state, &found, error);
     if (status)
       return status;
     if (found == UINT32_MAX) {

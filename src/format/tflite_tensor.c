@@ -87,6 +87,15 @@ static pp_status count_elements(const pp_tflite *tflite, pp_flat_vector shape, i
   return PP_OK;
 }
 
+bool pp_tflite_is_empty(const pp_tflite *tflite, uint32_t subgraph, uint32_t index) {
+  size_t table = pp_tflite_at(tflite, tflite->subgraph[subgraph].tensors, index);
+  pp_flat_vector shape = pp_flat_elements(&tflite->flat, table, TENSOR_SHAPE);
+  for (uint32_t i = 0; i < shape.count; i++)
+    if (!pp_tflite_int(tflite, shape, i))
+      return true;
+  return false;
+}
+
 static pp_status find_bytes(const pp_tflite *tflite, size_t table, int64_t *bytes,
                             pp_error *error) {
   pp_flat_vector shape = pp_flat_elements(&tflite->flat, table, TENSOR_SHAPE);

@@ -45,8 +45,8 @@ static pp_status find_peak_before(pp_planned *planned, size_t i, pp_error *error
   return status;
 }
 
-/* A certificate takes the callees' planned peaks as given. If a callee could go as low as its bound,
- * the work of some statement falls by d, and the bound by at most the largest d. */
+/* A certificate takes the callees' planned peaks as given. If a callee could go as low as its
+ * bound, the work of some statement falls by d, and the bound by at most the largest d. */
 static pp_status find_lower_bound(pp_planned *planned, size_t i, pp_error *error) {
   pp_planned_program *it = planned->program + i;
   it->lower_bound = pp_plan_lower_bound(it->plan);

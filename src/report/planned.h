@@ -23,7 +23,7 @@ typedef struct pp_planned {
 
 /* Called before each program is planned: options->data belongs to the caller and is not touched. */
 typedef struct pp_planned_options {
-  pp_options solve; /* solve.time_limit is for all programs together */
+  pp_options solve;                            /* solve.time_limit is for all programs together */
   void (*begin)(const char *name, void *data); /* may be NULL; data is solve.data */
   const char *only; /* plan this program and what stands before it in the sequence; NULL: all */
 } pp_planned_options;

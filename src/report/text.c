@@ -47,8 +47,9 @@ static void remarks(const pp_planned *planned, const pp_style *style) {
     if (!plan)
       continue;
     if (pp_plan_searched_bound(plan) > pp_plan_lower_bound(plan))
-      fprintf(style->file, "  %s: the search found that no order is below %s; no certificate says so\n",
-              name, pp_bytes_text(text, pp_plan_searched_bound(plan)));
+      fprintf(style->file,
+              "  %s: the search found that no order is below %s; no certificate says so\n", name,
+              pp_bytes_text(text, pp_plan_searched_bound(plan)));
     if (pp_plan_limited(plan))
       fprintf(style->file, "  %s: a limit or an interrupt cut the search short\n", name);
   }
@@ -79,7 +80,8 @@ static void many_programs(const pp_planned *planned, const pp_style *style) {
     if ((int)strlen(model->name[i]) > width)
       width = (int)strlen(model->name[i]);
   fprintf(style->file, "%s: %zu programs\n", model->path, model->programs);
-  fprintf(style->file, "  %-*s  statements  peak before   peak after  lower bound\n", width, "program");
+  fprintf(style->file, "  %-*s  statements  peak before   peak after  lower bound\n", width,
+          "program");
   for (size_t i = 0; i < model->programs; i++) {
     const pp_planned_program *it = planned->program + i;
     if (!it->plan)
@@ -90,9 +92,10 @@ static void many_programs(const pp_planned *planned, const pp_style *style) {
     verdict(it, style);
     fputc('\n', style->file);
   }
-  fprintf(style->file, "  %-*s  %10s  %11" PRId64 "  %11" PRId64 "  %11" PRId64 "  ", width, "maximum",
-          "", planned->peak_before_all, planned->peak_all, planned->lower_bound_all);
-  colored(style, planned->optimal, planned->optimal ? "all proved optimal" : "not all proved optimal");
+  fprintf(style->file, "  %-*s  %10s  %11" PRId64 "  %11" PRId64 "  %11" PRId64 "  ", width,
+          "maximum", "", planned->peak_before_all, planned->peak_all, planned->lower_bound_all);
+  colored(style, planned->optimal,
+          planned->optimal ? "all proved optimal" : "not all proved optimal");
   saving(style, planned->peak_before_all, planned->peak_all);
   fputc('\n', style->file);
 }

@@ -32,10 +32,16 @@ static pp_index statement_at(const pp_why *why, pp_index step) {
 
 static bool accesses(const pp_program *program, pp_index statement, pp_index storage) {
   const pp_index *accessed;
-  size_t count = pp_program_accessed(program, statement, &accessed);
-  for (size_t i = 0; i < count; i++)
-    if (accessed[i] == storage)
+  size_t low = 0, high = pp_program_accessed(program, statement, &accessed);
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (accessed[middle] == storage)
       return true;
+    if (accessed[middle] < storage)
+      low = middle + 1;
+    else
+      high = middle;
+  }
   return false;
 }
 
@@ -166,12 +172,14 @@ static void levers(const pp_why *why, const struct peak *peak, FILE *file) {
   fprintf(file, "\nWhat can lower it\n");
   say_order(why, peak, file);
   if (floor)
-    fprintf(file, "  recomputation  cannot help: the peak is the floor\n"
-                  "  splitting      can help: the floor, %s, is what one statement needs: ",
+    fprintf(file,
+            "  recomputation  cannot help: the peak is the floor\n"
+            "  splitting      can help: the floor, %s, is what one statement needs: ",
             pp_bytes_text(text, peak->floor));
   else
-    fprintf(file, "  recomputation  may help, down to the floor of %s at best\n"
-                  "  splitting      does not help before that; the floor is set by ",
+    fprintf(file,
+            "  recomputation  may help, down to the floor of %s at best\n"
+            "  splitting      does not help before that; the floor is set by ",
             pp_bytes_text(text, peak->floor));
   if (peak->floor_statement >= 0)
     name_statement(why, peak->floor_statement, file);
@@ -197,8 +205,7 @@ pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *erro
     name_statement(why, peak.statement, file);
   }
   if (peak.others)
-    fprintf(file, "; %d other step%s as much", peak.others,
-            peak.others == 1 ? " needs" : "s need");
+    fprintf(file, "; %d other step%s as much", peak.others, peak.others == 1 ? " needs" : "s need");
   fputc('\n', file);
   list_held(why, &peak, file);
   levers(why, &peak, file);
@@ -208,23 +215,16 @@ pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *erro
 
 /* ---- JSON ---- */
 
-static void key_integer(pp_json *json, const char *key, int64_t value) {
-  pp_json_text(json, key);
-  pp_json_integer(json, value);
-}
-
 static void write_held(pp_json *json, const pp_why *why, const struct peak *peak) {
   pp_json_text(json, ",\n \"held\": [");
   for (size_t i = 0; i < peak->count; i++) {
     const struct held *h = peak->held + i;
-    key_integer(json, i ? ",\n  {\"storage\": " : "\n  {\"storage\": ", h->storage);
-    pp_json_text(json, ", \"name\": ");
-    pp_json_string(json, pp_program_storage(why->program, h->storage).name);
-    key_integer(json, ", \"bytes\": ", h->bytes);
-    key_integer(json, ", \"since\": ", h->since);
-    key_integer(json, ", \"until\": ", h->until);
-    pp_json_text(json, ", \"accessed\": ");
-    pp_json_bool(json, h->used);
+    pp_json_key_integer(json, i ? ",\n  {\"storage\": " : "\n  {\"storage\": ", h->storage);
+    pp_json_key_string(json, ", \"name\": ", pp_program_storage(why->program, h->storage).name);
+    pp_json_key_integer(json, ", \"bytes\": ", h->bytes);
+    pp_json_key_integer(json, ", \"since\": ", h->since);
+    pp_json_key_integer(json, ", \"until\": ", h->until);
+    pp_json_key_bool(json, ", \"accessed\": ", h->used);
     pp_json_text(json, "}");
   }
   pp_json_text(json, "]");
@@ -232,16 +232,13 @@ static void write_held(pp_json *json, const pp_why *why, const struct peak *peak
 
 static void write_levers(pp_json *json, const pp_why *why, const struct peak *peak) {
   bool floor = peak->bytes <= peak->floor;
-  const char *order = !why->plan                                         ? "unknown"
+  const char *order = !why->plan                                      ? "unknown"
                       : pp_plan_lower_bound(why->plan) >= peak->bytes ? "no"
                       : pp_plan_peak(why->plan) < peak->bytes         ? "yes"
-                                                                         : "unknown";
-  pp_json_text(json, ",\n \"helps\": {\"order\": ");
-  pp_json_string(json, order);
-  pp_json_text(json, ", \"recomputation\": ");
-  pp_json_string(json, floor ? "no" : "unknown");
-  pp_json_text(json, ", \"splitting\": ");
-  pp_json_string(json, floor ? "yes" : "no");
+                                                                      : "unknown";
+  pp_json_key_string(json, ",\n \"helps\": {\"order\": ", order);
+  pp_json_key_string(json, ", \"recomputation\": ", floor ? "no" : "unknown");
+  pp_json_key_string(json, ", \"splitting\": ", floor ? "yes" : "no");
   pp_json_text(json, "}");
 }
 
@@ -254,24 +251,21 @@ pp_status pp_report_why_json(const pp_why *why, pp_write *write, void *data, pp_
     return status;
   }
   pp_json_begin(&json, write, data);
-  pp_json_text(&json, "{\"model\": ");
-  pp_json_string(&json, why->path);
-  pp_json_text(&json, ", \"program\": ");
-  pp_json_string(&json, why->name);
+  pp_json_key_string(&json, "{\"model\": ", why->path);
+  pp_json_key_string(&json, ", \"program\": ", why->name);
   pp_json_text(&json, why->order ? ", \"order\": \"planned\"" : ", \"order\": \"original\"");
-  key_integer(&json, ",\n \"peak\": ", peak.bytes);
-  key_integer(&json, ", \"step\": ", peak.step);
-  key_integer(&json, ", \"statement\": ", peak.statement);
+  pp_json_key_integer(&json, ",\n \"peak\": ", peak.bytes);
+  pp_json_key_integer(&json, ", \"step\": ", peak.step);
+  pp_json_key_integer(&json, ", \"statement\": ", peak.statement);
   if (peak.statement >= 0) {
     pp_statement_info info = pp_program_statement(why->program, peak.statement);
-    pp_json_text(&json, ", \"statement_name\": ");
-    pp_json_string(&json, info.name);
+    pp_json_key_string(&json, ", \"statement_name\": ", info.name);
     if (info.line >= 0)
-      key_integer(&json, ", \"line\": ", info.line);
+      pp_json_key_integer(&json, ", \"line\": ", info.line);
   }
-  key_integer(&json, ", \"work\": ", peak.work);
-  key_integer(&json, ", \"floor\": ", peak.floor);
-  key_integer(&json, ", \"floor_statement\": ", peak.floor_statement);
+  pp_json_key_integer(&json, ", \"work\": ", peak.work);
+  pp_json_key_integer(&json, ", \"floor\": ", peak.floor);
+  pp_json_key_integer(&json, ", \"floor_statement\": ", peak.floor_statement);
   write_levers(&json, why, &peak);
   write_held(&json, why, &peak);
   pp_json_text(&json, "}\n");

@@ -1,0 +1,115 @@
+/* What the verbs share: errors and exit codes, options, files that appear whole, the terminal. */
+#ifndef PP_CLI_CLI_H
+#define PP_CLI_CLI_H
+
+#include <getopt.h>
+#include <stdarg.h>
+
+#include "report/planned.h"
+#include "report/report.h"
+
+/* Exit codes besides those of sysexits.h (doc/cli.md). */
+enum { PP_EXIT_DONE = 0, PP_EXIT_NO = 1, PP_EXIT_INTERRUPTED = 130 };
+
+/* ---- Verbs: one file each; main.c has the table ---- */
+
+typedef int pp_verb(int argc, char **argv);
+pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify;
+
+/* ---- Errors (message.c) ---- */
+
+/* "peakproof: ..." on standard error. */
+void pp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says what is wrong with the command line and where help is; returns EX_USAGE. */
+int pp_usage_error(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says the error, with the file and the position if there are any; returns the exit code. */
+int pp_say_error(const char *path, const pp_error *error);
+/* What standard output still holds; returns the exit code, `code` if all went well. */
+int pp_flush_output(int code);
+void pp_say_notices(const pp_model *model);
+
+/* ---- Options (options.c) ---- */
+
+/* The options of every verb that plans. */
+typedef struct pp_common {
+  pp_planned_options plan;
+  bool quiet, json, help;
+} pp_common;
+enum {
+  PP_OPTION_TIME = 256,
+  PP_OPTION_STATES,
+  PP_OPTION_THREADS,
+  PP_OPTION_OWN /* the first value free for a verb's own options */
+};
+/* clang-format off */
+#define PP_COMMON_OPTIONS                                                                          \
+  {"help", no_argument, NULL, 'h'},                                                                \
+  {"quiet", no_argument, NULL, 'q'},                                                               \
+  {"time-limit", required_argument, NULL, PP_OPTION_TIME},                                         \
+  {"state-limit", required_argument, NULL, PP_OPTION_STATES},                                      \
+  {"threads", required_argument, NULL, PP_OPTION_THREADS}
+/* clang-format on */
+#define PP_COMMON_HELP                                                                             \
+  "      --time-limit SECONDS  stop planning then, with the best order and bound so far\n"         \
+  "      --state-limit N       let the exact search hold at most N states\n"                       \
+  "      --threads N           use N threads\n"                                                    \
+  "  -q, --quiet               say nothing but errors\n"                                           \
+  "  -h, --help                show this text\n"
+/* Handles what getopt_long returned if it is a common option, a missing argument or an unknown
+ * option. Returns -1 if the option was a common one, the exit code after an error, -2 if it is the
+ * verb's own. */
+int pp_common_option(const char *verb, int option, char **argv, pp_common *common);
+
+/* "65536", "64KiB", "1MB" as bytes; false if it is none. */
+bool pp_parse_bytes(const char *text, int64_t *bytes);
+
+/* ---- Files (output.c) ---- */
+
+/* A file that appears whole or not at all: written beside its place, synced, renamed. What is no
+ * regular file (a terminal, a pipe, /dev/null) is written directly. */
+typedef struct pp_output pp_output;
+pp_status pp_output_open(const char *path, pp_output **output, pp_error *error);
+bool pp_output_write(const void *bytes, size_t size, void *output); /* a pp_write */
+/* Both close and free it; after a failure of commit, or abort, the place is as it was. */
+pp_status pp_output_commit(pp_output *output, pp_error *error);
+void pp_output_abort(pp_output *output);
+
+/* A pp_write to a stdio stream. */
+bool pp_stream_write(const void *bytes, size_t size, void *file);
+
+/* Do both paths name one existing file? */
+bool pp_same_file(const char *a, const char *b);
+/* DIR/NAME.EXTENSION, malloc'ed; NULL when out of memory. */
+char *pp_path_in(const char *directory, const char *name, const char *extension);
+pp_status pp_make_directory(const char *path, pp_error *error);
+
+/* ---- Terminal (terminal.c) ---- */
+
+bool pp_color(FILE *file);
+/* From here on Ctrl-C makes planning stop with the best so far; a second one ends the process. */
+void pp_catch_interrupts(void);
+bool pp_interrupted(void);
+/* Shows progress on a terminal once work takes over a second, and stops it at an interrupt. */
+typedef struct pp_meter {
+  bool show, shown;
+  const char *name;
+  double last;
+} pp_meter;
+void pp_meter_attach(pp_meter *meter, pp_common *common);
+void pp_meter_clear(pp_meter *meter);
+
+/* ---- Planning (work.c) ---- */
+
+/* These deal with notices, progress, interrupts and errors, and return PP_EXIT_DONE, or the exit
+ * code after an error, with nothing to free. */
+int pp_read_model(const char *path, const pp_common *common, pp_model **model);
+int pp_plan_model(const pp_model *model, pp_common *common, pp_planned *planned);
+int pp_read_and_plan(const char *path, pp_common *common, pp_model **model, pp_planned *planned);
+
+/* ---- Proofs (proof.c) ---- */
+
+/* Writes DIRECTORY/NAME.json and NAME.cert for every program; never over `input` or `output`. */
+int pp_write_proofs(const pp_planned *planned, const char *directory, const char *input,
+                    const char *output);
+
+#endif

@@ -1,0 +1,47 @@
+/* peakproof: one verb a file; this is their table. */
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cli/cli.h"
+
+static const struct {
+  const char *name;
+  pp_verb *run;
+  const char *summary;
+} verbs[] = {
+    {"plan", pp_verb_plan, "find the order of lowest peak memory, and prove it"},
+    {"why", pp_verb_why, "say what sets the peak, and what can still lower it"},
+    {"convert", pp_verb_convert, "write a model's program as program JSON"},
+    {"verify", pp_verb_verify, "tie a planned model to its original and its proof"},
+};
+
+static int show_help(void) {
+  puts("Usage: peakproof VERB [OPTION]... ARGUMENT...\n");
+  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+    printf("  %-8s  %s\n", verbs[i].name, verbs[i].summary);
+  puts(
+      "\n  --help     show this text; \"peakproof VERB --help\" says more\n"
+      "  --version  show the version\n"
+      "\nExit codes: 0 done; 1 the answer is no; 64 usage; 65 the input is wrong; 66 cannot read;\n"
+      "70 our bug; 71 out of memory; 73 cannot create; 74 cannot write; 130 interrupted.");
+  return pp_flush_output(PP_EXIT_DONE);
+}
+
+static int show_version(void) {
+  printf("peakproof %s\n", pp_version());
+  return pp_flush_output(PP_EXIT_DONE);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2)
+    return pp_usage_error("", "no verb");
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+    return show_help();
+  if (!strcmp(argv[1], "--version"))
+    return show_version();
+  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+    if (!strcmp(argv[1], verbs[i].name))
+      return verbs[i].run(argc - 1, argv + 1);
+  return pp_usage_error("", "unknown verb \"%s\"", argv[1]);
+}

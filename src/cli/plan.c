@@ -1,0 +1,175 @@
+/* peakproof plan: the order of lowest peak, its proof, the permuted model. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "cli/cli.h"
+#include "memory.h"
+
+static const char help[] =
+    "Usage: peakproof plan [OPTION]... MODEL\n"
+    "\n"
+    "Finds the order of lowest peak memory of every program of MODEL (.tflite or program JSON), "
+    "and\n"
+    "proves a lower bound. The results of the reordered model are bitwise the same.\n"
+    "\n"
+    "  -o, --output FILE         write the model in that order\n"
+    "      --certificate DIR     write NAME.json and NAME.cert for every program, for "
+    "peakproof-check\n"
+    "      --json                report as JSON (doc/cli.md)\n"
+    "      --budget SIZE         exit with 1 if the peak is above SIZE: bytes, or with a unit of "
+    "B, kB,\n"
+    "                            MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)\n"
+    "      --require-optimal     exit with 1 unless every order is proved optimal\n" PP_COMMON_HELP;
+
+struct plan {
+  pp_common common;
+  const char *path, *output, *certificate;
+  pp_budget budget;
+  bool require_optimal;
+};
+
+enum { OPTION_CERTIFICATE = PP_OPTION_OWN, OPTION_JSON, OPTION_BUDGET, OPTION_REQUIRE };
+
+static const struct option options[] = {
+    PP_COMMON_OPTIONS,
+    {"output", required_argument, NULL, 'o'},
+    {"certificate", required_argument, NULL, OPTION_CERTIFICATE},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"budget", required_argument, NULL, OPTION_BUDGET},
+    {"require-optimal", no_argument, NULL, OPTION_REQUIRE},
+    {NULL, 0, NULL, 0}};
+
+static int own_option(int option, struct plan *plan) {
+  switch (option) {
+  case 'o':
+    plan->output = optarg;
+    return -1;
+  case OPTION_CERTIFICATE:
+    plan->certificate = optarg;
+    return -1;
+  case OPTION_JSON:
+    plan->common.json = true;
+    return -1;
+  case OPTION_REQUIRE:
+    plan->require_optimal = true;
+    return -1;
+  default: /* OPTION_BUDGET */
+    plan->budget.asked = true;
+    if (pp_parse_bytes(optarg, &plan->budget.bytes))
+      return -1;
+    return pp_usage_error("plan",
+                          "--budget wants bytes, or a number and B, kB, MB, GB, KiB, MiB or "
+                          "GiB, not \"%s\"",
+                          optarg);
+  }
+}
+
+/* -1, or an exit code. */
+static int parse(int argc, char **argv, struct plan *plan) {
+  int option, code = -1;
+  while (code == -1 && (option = getopt_long(argc, argv, ":ho:q", options, NULL)) != -1)
+    if ((code = pp_common_option("plan", option, argv, &plan->common)) == -2)
+      code = own_option(option, plan);
+  if (code != -1)
+    return code;
+  if (plan->common.help) {
+    fputs(help, stdout);
+    return pp_flush_output(PP_EXIT_DONE);
+  }
+  if (optind + 1 != argc)
+    return pp_usage_error("plan", "plan wants one model, not %d", argc - optind);
+  plan->path = argv[optind];
+  return -1;
+}
+
+static int write_model(const struct plan *plan, const pp_planned *planned) {
+  const pp_index **order = pp_alloc(planned->model->programs, sizeof *order);
+  pp_output *output;
+  pp_error error = {
+      .status = PP_ERROR_MEMORY, .line = -1, .offset = -1, .message = "out of memory"};
+  pp_status status = order ? pp_output_open(plan->output, &output, &error) : PP_ERROR_MEMORY;
+  if (!status) {
+    for (size_t i = 0; i < planned->model->programs; i++)
+      order[i] = pp_plan_order(planned->program[i].plan);
+    status = pp_model_write(planned->model, order, pp_output_write, output, &error);
+    if (status)
+      pp_output_abort(output);
+    else
+      status = pp_output_commit(output, &error);
+  }
+  free(order);
+  return status ? pp_say_error(plan->output, &error) : PP_EXIT_DONE;
+}
+
+static void list_files(const struct plan *plan, const pp_planned *planned) {
+  if (plan->output)
+    printf("  wrote        %s\n", plan->output);
+  for (size_t i = 0; plan->certificate && i < planned->model->programs; i++) {
+    const char *name = planned->model->name[i];
+    printf("  wrote        %s/%s.json, %s/%s.cert\n", plan->certificate, name, plan->certificate,
+           name);
+  }
+}
+
+static void say_budget(const pp_planned *planned, int64_t budget) {
+  char text[PP_BYTES_TEXT];
+  printf("  budget       %s: ", pp_bytes_text(text, budget));
+  if (planned->peak_all <= budget)
+    puts("the peak fits (the arena, with its fragmentation and scratch, is not checked yet)");
+  else if (planned->lower_bound_all > budget)
+    printf("no order can fit: each needs at least %s\n",
+           pp_bytes_text(text, planned->lower_bound_all));
+  else
+    printf("no order was found that fits, and none below %s is possible\n",
+           pp_bytes_text(text, planned->lower_bound_all));
+}
+
+static int report(const struct plan *plan, const pp_planned *planned) {
+  pp_error error;
+  if (plan->common.json) {
+    if (pp_report_json(planned, &plan->budget, pp_stream_write, stdout, &error))
+      return pp_say_error("standard output", &error);
+  } else if (!plan->common.quiet) {
+    pp_style style = {stdout, pp_color(stdout)};
+    pp_report_text(planned, &style);
+    list_files(plan, planned);
+    if (plan->budget.asked)
+      say_budget(planned, plan->budget.bytes);
+  }
+  return pp_flush_output(PP_EXIT_DONE);
+}
+
+/* The files first: a report says that they are there. */
+static int finish(const struct plan *plan, const pp_planned *planned) {
+  int code = PP_EXIT_DONE;
+  if (plan->output)
+    code = write_model(plan, planned);
+  if (!code && plan->certificate)
+    code = pp_write_proofs(planned, plan->certificate, plan->path, plan->output);
+  if (!code)
+    code = report(plan, planned);
+  if (code)
+    return code;
+  if (pp_interrupted())
+    return PP_EXIT_INTERRUPTED;
+  bool no = (plan->require_optimal && !planned->optimal) ||
+            (plan->budget.asked && planned->peak_all > plan->budget.bytes);
+  return no ? PP_EXIT_NO : PP_EXIT_DONE;
+}
+
+int pp_verb_plan(int argc, char **argv) {
+  struct plan plan = {0};
+  pp_model *model;
+  pp_planned planned;
+  int code = parse(argc, argv, &plan);
+  if (code != -1)
+    return code;
+  code = pp_read_and_plan(plan.path, &plan.common, &model, &planned);
+  if (code)
+    return code;
+  code = finish(&plan, &planned);
+  pp_planned_free(&planned);
+  pp_model_free(model);
+  return code;
+}

@@ -1,0 +1,96 @@
+/* peakproof why: the step that sets the peak, what is held there, and what can still help. */
+#include <sysexits.h>
+
+#include "cli/cli.h"
+
+static const char help[] =
+    "Usage: peakproof why [OPTION]... MODEL\n"
+    "\n"
+    "Says which step sets the peak of each program of MODEL, in the order that plan finds, every\n"
+    "storage held there, since when and until when, and what can still lower the peak.\n"
+    "\n"
+    "      --original            explain the order that the file has\n"
+    "      --program NAME        this program only\n"
+    "      --json                report as JSON, one object a program "
+    "(doc/cli.md)\n" PP_COMMON_HELP;
+
+struct why {
+  pp_common common;
+  const char *path;
+  bool original;
+};
+
+enum { OPTION_ORIGINAL = PP_OPTION_OWN, OPTION_PROGRAM, OPTION_JSON };
+
+static const struct option options[] = {PP_COMMON_OPTIONS,
+                                        {"original", no_argument, NULL, OPTION_ORIGINAL},
+                                        {"program", required_argument, NULL, OPTION_PROGRAM},
+                                        {"json", no_argument, NULL, OPTION_JSON},
+                                        {NULL, 0, NULL, 0}};
+
+static int parse(int argc, char **argv, struct why *why) {
+  int option, code = -1;
+  while (code == -1 && (option = getopt_long(argc, argv, ":hq", options, NULL)) != -1) {
+    code = pp_common_option("why", option, argv, &why->common);
+    if (code != -2)
+      continue;
+    code = -1;
+    if (option == OPTION_ORIGINAL)
+      why->original = true;
+    else if (option == OPTION_JSON)
+      why->common.json = true;
+    else
+      why->common.plan.only = optarg;
+  }
+  if (code != -1)
+    return code;
+  if (why->common.help) {
+    fputs(help, stdout);
+    return pp_flush_output(PP_EXIT_DONE);
+  }
+  if (optind + 1 != argc)
+    return pp_usage_error("why", "why wants one model, not %d", argc - optind);
+  why->path = argv[optind];
+  return -1;
+}
+
+static int explain(const struct why *why, const pp_planned *planned, size_t i, bool first) {
+  const pp_planned_program *it = planned->program + i;
+  pp_error error;
+  pp_why about = {.path = why->path,
+                  .name = planned->model->name[i],
+                  .program = it->program,
+                  .plan = it->plan,
+                  .order = why->original ? NULL : pp_plan_order(it->plan)};
+  pp_style style = {stdout, pp_color(stdout)};
+  if (!first && !why->common.json)
+    putchar('\n');
+  pp_status status = why->common.json ? pp_report_why_json(&about, pp_stream_write, stdout, &error)
+                                      : pp_report_why(&about, &style, &error);
+  return status ? pp_say_error(why->path, &error) : PP_EXIT_DONE;
+}
+
+int pp_verb_why(int argc, char **argv) {
+  struct why why = {0};
+  pp_model *model;
+  pp_planned planned;
+  int code = parse(argc, argv, &why);
+  if (code != -1)
+    return code;
+  code = pp_read_and_plan(why.path, &why.common, &model, &planned);
+  if (code)
+    return code;
+  bool first = true;
+  for (size_t i = 0; !code && i < model->programs; i++) {
+    if (!planned.program[i].plan ||
+        (why.common.plan.only && i != pp_model_find(model, why.common.plan.only)))
+      continue;
+    code = explain(&why, &planned, i, first);
+    first = false;
+  }
+  pp_planned_free(&planned);
+  pp_model_free(model);
+  if (!code && pp_interrupted())
+    code = PP_EXIT_INTERRUPTED;
+  return code ? code : pp_flush_output(code);
+}

@@ -1,0 +1,355 @@
+/* Heuristics, bounds and search become a plan (THEORY.md sections 2 and 3). */
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "heuristic.h"
+#include "plan.h"
+#include "search.h"
+#include "trap.h"
+
+/* States that one exploration may hold unless the caller says otherwise. */
+static const int64_t default_states = 1 << 20;
+
+struct solver {
+  const pp_program *program;
+  const pp_options *options;
+  pp_plan *plan;
+  pp_index *spare; /* n: an order being tried */
+  double start, next_report;
+  int64_t states; /* of searches that ended */
+  bool stopped;
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Asked often: the clock and the caller are asked less often. */
+static bool should_stop(void *data) {
+  struct solver *solver = data;
+  const pp_options *options = solver->options;
+  if (solver->stopped || (!options->progress && options->time_limit <= 0))
+    return solver->stopped;
+  double time = now();
+  if (time < solver->next_report)
+    return false;
+  solver->next_report = time + 0.01;
+  if (options->time_limit > 0 && time - solver->start > options->time_limit)
+    solver->stopped = true;
+  pp_progress progress = {.peak = solver->plan->peak,
+                          .lower_bound = solver->plan->bound,
+                          .seconds = time - solver->start,
+                          .states = solver->states};
+  if (options->progress && options->progress(&progress, options->data))
+    solver->stopped = true;
+  return solver->stopped;
+}
+
+static void turn(pp_index *order, pp_index n) {
+  for (pp_index i = 0, j = n - 1; i < j; i++, j--) {
+    pp_index v = order[i];
+    order[i] = order[j];
+    order[j] = v;
+  }
+}
+
+/* Keeps the spare order if it is better. */
+static pp_status offer(struct solver *solver, pp_error *error) {
+  pp_plan *plan = solver->plan;
+  int64_t peak;
+  pp_status status = pp_peak(pp_view_of(solver->program, false), solver->spare, &peak, error);
+  if (status)
+    return pp_fail(error, PP_ERROR_INTERNAL, "a solver's order is not legal");
+  if (peak < plan->peak) {
+    pp_index *order = plan->order;
+    plan->order = solver->spare;
+    solver->spare = order;
+    plan->peak = peak;
+  }
+  return PP_OK;
+}
+
+static pp_status try_greedy(struct solver *solver, bool reverse, pp_error *error) {
+  if (!pp_greedy_order(pp_view_of(solver->program, reverse), solver->spare))
+    return pp_fail_memory(error);
+  if (reverse)
+    turn(solver->spare, solver->program->n);
+  return offer(solver, error);
+}
+
+/* ---- Traps ---- */
+
+/* Everything that the plan's order executes before its first step of cost >= level is in T without
+ * a cut. */
+static bool seed_from_order(struct solver *solver, struct pp_trap *trap, int64_t level) {
+  struct pp_run run;
+  bool done = pp_run_init(&run, trap->run.view);
+  pp_index n = solver->program->n;
+  for (pp_index i = 0; done && i < n; i++) {
+    pp_index v = solver->plan->order[trap->run.view.reverse ? n - 1 - i : i];
+    if (pp_run_step(&run, v) >= level)
+      break;
+    done = pp_trap_seed(trap, &v, 1);
+  }
+  pp_run_free(&run);
+  return done;
+}
+
+/* Takes a better proof into the plan; `proof` is empty afterwards. */
+static void take_proof(pp_plan *plan, struct pp_proof *proof) {
+  if (proof->bound > plan->bound) {
+    pp_proof_free(&plan->proof);
+    plan->proof = *proof;
+    plan->bound = proof->bound;
+    if (plan->searched < plan->bound)
+      plan->searched = plan->bound;
+  } else
+    pp_proof_free(proof);
+  *proof = (struct pp_proof){0};
+}
+
+/* Does a trap prove `level`? Then the plan has the proof. Before: what was in T at a lower level;
+ * it receives T if the answer is yes. */
+static pp_status prove_level(struct solver *solver, bool reverse, int64_t level,
+                             struct pp_chains *known, bool *proved, pp_error *error) {
+  struct pp_trap trap;
+  struct pp_proof proof = {0};
+  *proved = false;
+  bool done = pp_trap_init(&trap, pp_view_of(solver->program, reverse)) &&
+              (known->tokens.count ? pp_trap_seed(&trap, known->tokens.items, known->tokens.count)
+                                   : seed_from_order(solver, &trap, level));
+  pp_status status = done ? pp_trap_grow(&trap, level, should_stop, solver) : PP_ERROR_MEMORY;
+  if (!status && !pp_trap_whole(&trap)) {
+    int64_t bound = level;
+    done = (level == solver->plan->peak || pp_trap_bound(&trap, &bound)) &&
+           pp_trap_proof(&trap, bound < solver->plan->peak ? bound : solver->plan->peak, &proof);
+    if (done) {
+      *proved = true;
+      known->tokens.count = 0;
+      done = pp_reserve((void **)&known->tokens.items, &known->tokens.capacity, trap.members.count,
+                        sizeof(pp_index));
+      if (done && trap.members.count)
+        memcpy(known->tokens.items, trap.members.items, trap.members.count * sizeof(pp_index));
+      known->tokens.count = done ? trap.members.count : 0;
+      take_proof(solver->plan, &proof);
+    }
+    if (!done)
+      status = PP_ERROR_MEMORY;
+  }
+  pp_trap_free(&trap);
+  return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK; /* else: stopped */
+}
+
+/* The best trap of one direction, by bisection: what is in T at one level is in T at every higher
+ * one. */
+static pp_status best_trap(struct solver *solver, bool reverse, pp_error *error) {
+  struct pp_chains known = {0};
+  int64_t low = solver->plan->bound, high = solver->plan->peak - 1;
+  pp_status status = PP_OK;
+  while (!status && low < high && !should_stop(solver)) {
+    int64_t middle = low + (high - low + 1) / 2;
+    bool proved;
+    status = prove_level(solver, reverse, middle, &known, &proved, error);
+    if (proved)
+      low = solver->plan->bound;
+    else
+      high = middle - 1;
+  }
+  pp_chains_free(&known);
+  return status;
+}
+
+static pp_status prove_by_traps(struct solver *solver, pp_error *error) {
+  pp_plan *plan = solver->plan;
+  pp_status status = PP_OK;
+  for (int reverse = 0; !status && reverse < 2 && plan->bound < plan->peak; reverse++) {
+    struct pp_chains known = {0};
+    bool proved;
+    status = prove_level(solver, reverse, plan->peak, &known, &proved, error);
+    pp_chains_free(&known);
+  }
+  for (int reverse = 0; !status && reverse < 2 && plan->bound < plan->peak; reverse++)
+    status = best_trap(solver, reverse, error);
+  return status;
+}
+
+/* ---- Search ---- */
+
+static pp_status search_at(struct solver *solver, pp_search *search, int64_t level, int64_t budget,
+                           pp_search_result *result, pp_error *error) {
+  *result = pp_search_run(search, level, budget, should_stop, solver);
+  if (*result == PP_SEARCH_MEMORY)
+    return pp_fail_memory(error);
+  if (*result != PP_SEARCH_FOUND)
+    return PP_OK;
+  pp_search_order(search, solver->spare);
+  pp_status status = offer(solver, error);
+  if (!status && solver->plan->peak > level)
+    return pp_fail(error, PP_ERROR_INTERNAL, "the search's order is above its level");
+  return status;
+}
+
+static void raise_searched(pp_plan *plan, int64_t level) {
+  if (level > plan->peak)
+    level = plan->peak;
+  if (level > plan->searched)
+    plan->searched = level;
+}
+
+/* Better orders by bisection between what is known and what is found, each try on its own. */
+static pp_status improve(struct solver *solver, int64_t budget, pp_error *error) {
+  pp_plan *plan = solver->plan;
+  int64_t low = plan->searched;
+  pp_status status = PP_OK;
+  while (!status && low + 1 < plan->peak && !should_stop(solver)) {
+    int64_t level = low + (plan->peak - low) / 2;
+    pp_search_result result;
+    pp_search *search = pp_search_new(solver->program);
+    if (!search)
+      return pp_fail_memory(error);
+    status = search_at(solver, search, level, budget, &result, error);
+    solver->states += pp_search_states(search);
+    if (!status && result == PP_SEARCH_INFEASIBLE)
+      raise_searched(plan, pp_search_next_level(search));
+    if (!status && result != PP_SEARCH_FOUND)
+      low = level > plan->searched ? level : plan->searched;
+    pp_search_free(search);
+  }
+  return status;
+}
+
+static pp_status search(struct solver *solver, pp_error *error) {
+  pp_plan *plan = solver->plan;
+  int64_t limit = solver->options->state_limit > 0 ? solver->options->state_limit : default_states;
+  int64_t budget = limit < 4096 ? limit : 4096;
+  pp_search *search = pp_search_new(solver->program);
+  pp_status status = search ? PP_OK : pp_fail_memory(error);
+  while (!status && plan->searched < plan->peak && !should_stop(solver)) {
+    pp_search_result result;
+    status = search_at(solver, search, plan->searched, budget, &result, error);
+    if (status || result == PP_SEARCH_FOUND)
+      break;
+    if (result == PP_SEARCH_INFEASIBLE)
+      raise_searched(plan, pp_search_next_level(search));
+    else if (!(status = improve(solver, budget, error))) {
+      if (budget >= limit) {
+        plan->limited = true;
+        break;
+      }
+      budget = budget * 4 < limit ? budget * 4 : limit;
+    }
+  }
+  solver->states += search ? pp_search_states(search) : 0;
+  pp_search_free(search);
+  return status;
+}
+
+/* ---- The plan ---- */
+
+static pp_status begin(struct solver *solver, pp_error *error) {
+  const pp_program *program = solver->program;
+  pp_plan *plan = solver->plan;
+  plan->program = program;
+  plan->order = pp_alloc((size_t)program->n, sizeof *plan->order);
+  solver->spare = pp_alloc((size_t)program->n, sizeof *solver->spare);
+  if (!plan->order || !solver->spare)
+    return pp_fail_memory(error);
+  for (pp_index v = 0; v < program->n; v++)
+    plan->order[v] = v;
+  pp_status status = pp_simulate(program, NULL, &plan->before, NULL, NULL, error);
+  if (status)
+    return status;
+  plan->peak = plan->before;
+  plan->bound = plan->searched = pp_floor(program, &plan->proof.statement);
+  plan->proof.kind = PP_PROOF_FLOOR;
+  plan->proof.bound = plan->bound;
+  return PP_OK;
+}
+
+static pp_status solve(struct solver *solver, pp_error *error) {
+  pp_plan *plan = solver->plan;
+  pp_status status = begin(solver, error);
+  for (int reverse = 0; !status && reverse < 2 && plan->bound < plan->peak; reverse++)
+    status = try_greedy(solver, reverse, error);
+  if (!status && plan->bound < plan->peak)
+    status = prove_by_traps(solver, error);
+  if (!status && plan->bound < plan->peak)
+    status = search(solver, error);
+  plan->limited |= solver->stopped;
+  plan->states = solver->states;
+  plan->seconds = now() - solver->start;
+  return status;
+}
+
+pp_status pp_solve(const pp_program *program, const pp_options *options, pp_plan **plan,
+                   pp_error *error) {
+  static const pp_options defaults = {0};
+  struct solver solver = {.program = program,
+                          .options = options ? options : &defaults,
+                          .plan = pp_zalloc(1, sizeof **plan),
+                          .start = now()};
+  pp_status status = solver.plan ? solve(&solver, error) : pp_fail_memory(error);
+  free(solver.spare);
+  if (status)
+    pp_plan_free(solver.plan);
+  else
+    *plan = solver.plan;
+  return status;
+}
+
+void pp_plan_free(pp_plan *plan) {
+  if (!plan)
+    return;
+  free(plan->order);
+  pp_proof_free(&plan->proof);
+  free(plan);
+}
+
+const pp_index *pp_plan_order(const pp_plan *plan) {
+  return plan->order;
+}
+
+int64_t pp_plan_peak_before(const pp_plan *plan) {
+  return plan->before;
+}
+
+int64_t pp_plan_peak(const pp_plan *plan) {
+  return plan->peak;
+}
+
+int64_t pp_plan_lower_bound(const pp_plan *plan) {
+  return plan->bound;
+}
+
+int64_t pp_plan_searched_bound(const pp_plan *plan) {
+  return plan->searched;
+}
+
+bool pp_plan_optimal(const pp_plan *plan) {
+  return plan->bound == plan->peak;
+}
+
+pp_proof_kind pp_plan_proof(const pp_plan *plan) {
+  return plan->proof.kind;
+}
+
+bool pp_plan_limited(const pp_plan *plan) {
+  return plan->limited;
+}
+
+double pp_plan_seconds(const pp_plan *plan) {
+  return plan->seconds;
+}
+
+int64_t pp_plan_states(const pp_plan *plan) {
+  return plan->states;
+}
+
+const char *pp_proof_name(pp_proof_kind kind) {
+  static const char *const names[] = {"none",         "floor",   "forward-trap",
+                                      "reverse-trap", "probing", "search"};
+  return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "none";
+}
