@@ -99,7 +99,7 @@ pp_status pp_checker_run(const char *checker, const char *program, const char *c
                          char verdict[PP_VERDICT_SIZE], bool *verified, pp_error *error) {
   char *const arguments[] = {(char *)checker, (char *)program, (char *)certificate, NULL};
   pid_t child;
-  int output, result;
+  int output = -1, result;
   pp_status status = start(arguments, &child, &output, error);
   if (status)
     return status;
