@@ -10,13 +10,13 @@
 #include "format/tflite_model.h"
 #include "format/tflite_schema.h"
 
-pp_status pp_tflite_fail(pp_error *error, pp_status status, int64_t offset, const char *format,
+pp_status pp_tflite_fail(pp_error *error, pp_status status, size_t offset, const char *format,
                          ...) {
   if (!error)
     return status;
   error->status = status;
   error->line = error->column = -1;
-  error->offset = offset;
+  error->offset = offset == PP_NOWHERE ? -1 : (int64_t)offset;
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(error->message, sizeof error->message, format, arguments);
@@ -25,7 +25,7 @@ pp_status pp_tflite_fail(pp_error *error, pp_status status, int64_t offset, cons
 }
 
 static pp_status fail_memory(pp_error *error) {
-  return pp_tflite_fail(error, PP_ERROR_MEMORY, -1, "out of memory");
+  return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
 }
 
 /* ---- The file as a whole ---- */
@@ -43,14 +43,14 @@ static pp_status read_root(pp_tflite *tflite, pp_error *error) {
   tflite->root = pp_flat_target(flat, 0);
   uint32_t version = pp_flat_get32(flat, tflite->root, MODEL_VERSION, 0);
   if (version != 3)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)tflite->root,
+    return pp_tflite_fail(error, PP_ERROR_INPUT, tflite->root,
                           "schema version %" PRIu32 " instead of 3", version);
   tflite->buffers = pp_flat_elements(flat, tflite->root, MODEL_BUFFERS);
   if (!tflite->buffers.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)tflite->root, "buffer 0 is missing");
+    return pp_tflite_fail(error, PP_ERROR_INPUT, tflite->root, "buffer 0 is missing");
   tflite->subgraphs = pp_flat_elements(flat, tflite->root, MODEL_SUBGRAPHS).count;
   if (!tflite->subgraphs)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)tflite->root, "the model has no subgraph");
+    return pp_tflite_fail(error, PP_ERROR_INPUT, tflite->root, "the model has no subgraph");
   tflite->codes = pp_flat_elements(flat, tflite->root, MODEL_CODES).count;
   tflite->metadata = pp_flat_elements(flat, tflite->root, MODEL_METADATA);
   return PP_OK;
@@ -89,13 +89,13 @@ static pp_status read_subgraphs(pp_tflite *tflite, const pp_claims *claims, pp_e
     subgraph->operators = pp_flat_elements(flat, subgraph->table, SUBGRAPH_OPERATORS);
     subgraph->name = pp_flat_elements(flat, subgraph->table, SUBGRAPH_NAME);
     subgraph->tensor = (uint32_t)tensors;
-    subgraph->shared = pp_claims_shared(claims, subgraph->table) ||
-                       (subgraph->operators.at &&
-                        pp_claims_shared(claims, subgraph->operators.at - 4));
+    subgraph->shared =
+        pp_claims_shared(claims, subgraph->table) ||
+        (subgraph->operators.at && pp_claims_shared(claims, subgraph->operators.at - 4));
     tensors += subgraph->tensors.count;
     /* Tokens (tflite_state.c) number subgraphs, resources and tensors in 32 bits. */
     if (tensors > INT32_MAX || subgraph->operators.count > INT32_MAX - 1)
-      return pp_tflite_fail(error, PP_ERROR_OVERFLOW, (int64_t)subgraph->table,
+      return pp_tflite_fail(error, PP_ERROR_OVERFLOW, subgraph->table,
                             "more than 2^31-1 tensors or operators");
   }
   tflite->tensors = (uint32_t)tensors;
@@ -113,7 +113,7 @@ static pp_status claim_outside(pp_tflite *tflite, size_t table, unsigned offset,
   if (from <= 1 || !bytes)
     return PP_OK;
   if (from > tflite->flat.size || bytes > tflite->flat.size - from)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)table,
+    return pp_tflite_fail(error, PP_ERROR_INPUT, table,
                           "%" PRIu64 " bytes of data at byte %" PRIu64 " leave the file", bytes,
                           from);
   return pp_claims_add_outside(claims, from, bytes) ? fail_memory(error) : PP_OK;
@@ -145,7 +145,7 @@ static pp_status read_structure(pp_tflite *tflite, pp_claims *claims, pp_error *
       (status = claim_all_outside(tflite, claims, error)))
     return status;
   if (pp_claims_finish(claims, &at))
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)at, "data overlaps another object");
+    return pp_tflite_fail(error, PP_ERROR_INPUT, at, "data overlaps another object");
   return PP_OK;
 }
 
@@ -159,7 +159,7 @@ static pp_status check_tensors(const pp_tflite *tflite, uint32_t s, uint32_t ind
     int32_t tensor = pp_tflite_int(tflite, list, i);
     if (tensor >= -1 && (tensor < 0 || (uint32_t)tensor < tensors))
       continue;
-    int64_t at = (int64_t)list.at + 4 * (int64_t)i;
+    size_t at = list.at + 4 * (size_t)i;
     if (index == UINT32_MAX)
       return pp_tflite_fail(error, PP_ERROR_INPUT, at,
                             "%s %" PRIu32 " of subgraph %" PRIu32 " is tensor %" PRId32
@@ -179,7 +179,7 @@ static pp_status check_operator(const pp_tflite *tflite, uint32_t s, uint32_t in
   size_t table = pp_tflite_at(tflite, tflite->subgraph[s].operators, index);
   uint32_t code = pp_flat_get32(flat, table, OPERATOR_CODE, 0);
   if (code >= tflite->codes)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)table,
+    return pp_tflite_fail(error, PP_ERROR_INPUT, table,
                           "operator %" PRIu32 " of subgraph %" PRIu32 " has code %" PRIu32
                           ", which does not exist",
                           index, s, code);
@@ -216,7 +216,7 @@ static pp_status check_map(const pp_tflite *tflite, uint32_t signature, uint32_t
     size_t entry = pp_tflite_at(tflite, map, i);
     uint32_t tensor = pp_flat_get32(&tflite->flat, entry, TENSOR_MAP_TENSOR, 0);
     if (tensor >= tensors)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)entry,
+      return pp_tflite_fail(error, PP_ERROR_INPUT, entry,
                             "signature %" PRIu32 " names tensor %" PRIu32 ", which does not exist",
                             signature, tensor);
   }
@@ -230,16 +230,15 @@ static pp_status check_signatures(const pp_tflite *tflite, pp_error *error) {
     size_t table = pp_tflite_at(tflite, signatures, i);
     uint32_t s = pp_flat_get32(flat, table, SIGNATURE_SUBGRAPH, 0);
     if (s >= tflite->subgraphs)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)table,
-                            "signature %" PRIu32 " is of subgraph %" PRIu32
-                            ", which does not exist",
-                            i, s);
+      return pp_tflite_fail(
+          error, PP_ERROR_INPUT, table,
+          "signature %" PRIu32 " is of subgraph %" PRIu32 ", which does not exist", i, s);
     uint32_t tensors = tflite->subgraph[s].tensors.count;
-    pp_status status = check_map(tflite, i, tensors,
-                                 pp_flat_elements(flat, table, SIGNATURE_INPUTS), error);
+    pp_status status =
+        check_map(tflite, i, tensors, pp_flat_elements(flat, table, SIGNATURE_INPUTS), error);
     if (!status)
-      status = check_map(tflite, i, tensors, pp_flat_elements(flat, table, SIGNATURE_OUTPUTS),
-                         error);
+      status =
+          check_map(tflite, i, tensors, pp_flat_elements(flat, table, SIGNATURE_OUTPUTS), error);
     if (status)
       return status;
   }
@@ -259,7 +258,7 @@ static pp_status check_reads(const pp_tflite *tflite, uint32_t s, uint32_t index
       continue;
     if (pp_tflite_is_empty(tflite, s, (uint32_t)tensor))
       continue;
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)inputs.at + 4 * (int64_t)i,
+    return pp_tflite_fail(error, PP_ERROR_INPUT, inputs.at + 4 * (size_t)i,
                           "operator %" PRIu32 " of subgraph %" PRIu32 " reads tensor %" PRId32
                           " before anything has produced it",
                           index, s, tensor);
@@ -276,11 +275,11 @@ static pp_status check_writes(const pp_tflite *tflite, uint32_t s, uint32_t inde
       continue;
     bool constant = tflite->kind[base + (uint32_t)tensor] == TENSOR_CONSTANT;
     if (constant || made[tensor])
-      return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)outputs.at + 4 * (int64_t)i,
+      return pp_tflite_fail(error, PP_ERROR_INPUT, outputs.at + 4 * (size_t)i,
                             "operator %" PRIu32 " of subgraph %" PRIu32 " writes tensor %" PRId32
                             ", which %s",
                             index, s, tensor,
-                            constant          ? "is constant"
+                            constant           ? "is constant"
                             : made[tensor] > 1 ? "is an input of the subgraph"
                                                : "was written before");
     made[tensor] = 1;
@@ -412,8 +411,7 @@ static const struct pp_model_operations operations = {
 
 static pp_status read_all(pp_model *model, pp_tflite *tflite, pp_claims *claims, pp_error *error) {
   pp_status status;
-  if ((status = read_structure(tflite, claims, error)) ||
-      (status = read_codes(tflite, error)) ||
+  if ((status = read_structure(tflite, claims, error)) || (status = read_codes(tflite, error)) ||
       (status = read_subgraphs(tflite, claims, error)) ||
       (status = pp_tflite_read_tensors(tflite, &model->notices, error)) ||
       (status = check_indices(tflite, error)) || (status = check_signatures(tflite, error)) ||

@@ -22,7 +22,7 @@ struct build {
   pp_index *storage; /* per tensor, or -1 */
   pp_index *seen;    /* per tensor: the last statement that accesses it */
   PP_VECTOR(struct touch) touches;
-  pp_index wall;               /* the last statement of unknown effects, or -1 */
+  pp_index wall;                /* the last statement of unknown effects, or -1 */
   PP_VECTOR(pp_index) stateful; /* those with known effects since then */
   pp_error *error;
 };
@@ -39,7 +39,7 @@ static void mark(const struct build *build, pp_flat_vector list, uint8_t flag, u
   }
 }
 
-/* Bytes that are no printable ASCII nor part of UTF-8's longer forms are rare: '?' will do. */
+/* Names go into terminals, JSON and HTML: printable ASCII is safe everywhere. */
 static void copy_name(const pp_tflite *tflite, pp_flat_vector text, char *name, size_t size) {
   size_t length = text.count < size - 1 ? text.count : size - 1, i = 0;
   for (; i < length; i++) {
@@ -61,10 +61,9 @@ static pp_status add_storages(struct build *build, const uint8_t *flags) {
     copy_name(tflite, pp_flat_elements(&tflite->flat, table, TENSOR_NAME), name, sizeof name);
     if (!*name)
       snprintf(name, sizeof name, "tensor%" PRIu32, i);
-    pp_status status =
-        pp_program_add_storage(build->program, name, tflite->bytes[t],
-                               flags[i] & (PP_LIVE_IN | PP_LIVE_OUT), build->storage + i,
-                               build->error);
+    pp_status status = pp_program_add_storage(build->program, name, tflite->bytes[t],
+                                              flags[i] & (PP_LIVE_IN | PP_LIVE_OUT),
+                                              build->storage + i, build->error);
     if (status)
       return status;
   }
@@ -74,7 +73,7 @@ static pp_status add_storages(struct build *build, const uint8_t *flags) {
 static pp_status make_storages(struct build *build) {
   uint8_t *flags = pp_zalloc(build->subgraph->tensors.count, 1);
   if (!flags)
-    return pp_tflite_fail(build->error, PP_ERROR_MEMORY, -1, "out of memory");
+    return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
   mark(build, build->subgraph->inputs, PP_LIVE_IN, flags);
   mark(build, build->subgraph->outputs, PP_LIVE_OUT, flags);
   for (uint32_t i = 0; i < build->subgraph->operators.count; i++) {
@@ -90,22 +89,34 @@ static pp_status make_storages(struct build *build) {
 
 /* ---- Statements ---- */
 
+static pp_status add_access(struct build *build, int32_t tensor, unsigned flags) {
+  return pp_program_add_access(build->program, build->storage[tensor], PP_WHOLE, PP_WHOLE, flags,
+                               build->error);
+}
+
 /* `changed`: one byte an input, not 0 where the operator changes it (or no vector). */
-static pp_status add_accesses(struct build *build, pp_flat_vector list, unsigned flags,
-                              pp_flat_vector changed, pp_index statement) {
-  for (uint32_t i = 0; i < list.count; i++) {
+static pp_status add_inputs(struct build *build, pp_flat_vector list, pp_flat_vector changed,
+                            pp_index statement) {
+  pp_status status = PP_OK;
+  for (uint32_t i = 0; i < list.count && !status; i++) {
     int32_t tensor = pp_tflite_int(build->tflite, list, i);
     bool change = i < changed.count && build->tflite->flat.bytes[changed.at + i];
     if (tensor < 0 || build->storage[tensor] < 0 || (build->seen[tensor] == statement && !change))
-      continue; /* e.g. both inputs of x * x */
+      continue; /* seen: e.g. both inputs of x * x */
     build->seen[tensor] = statement;
-    pp_status status =
-        pp_program_add_access(build->program, build->storage[tensor], PP_WHOLE, PP_WHOLE,
-                              flags | (change ? PP_WRITE : 0), build->error);
-    if (status)
-      return status;
+    status = add_access(build, tensor, change ? PP_READ | PP_WRITE : PP_READ);
   }
-  return PP_OK;
+  return status;
+}
+
+static pp_status add_outputs(struct build *build, pp_flat_vector list, unsigned flags) {
+  pp_status status = PP_OK;
+  for (uint32_t i = 0; i < list.count && !status; i++) {
+    int32_t tensor = pp_tflite_int(build->tflite, list, i);
+    if (tensor >= 0 && build->storage[tensor] >= 0)
+      status = add_access(build, tensor, flags);
+  }
+  return status;
 }
 
 /* The callees of an operator run one after another, inside it. */
@@ -122,7 +133,7 @@ static pp_status add_touches(struct build *build, const pp_tflite_effects *effec
                              pp_index statement) {
   for (unsigned i = 0; i < effects->count; i++) {
     if (!PP_ROOM(&build->touches))
-      return pp_tflite_fail(build->error, PP_ERROR_MEMORY, -1, "out of memory");
+      return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
     build->touches.items[build->touches.count++] = (struct touch){effects->token[i], statement};
   }
   return PP_OK;
@@ -138,13 +149,13 @@ static pp_status add_walls(struct build *build, const pp_tflite_effects *effects
     status = pp_program_add_order(build->program, build->wall, statement, build->error);
   if (!effects->unknown) {
     if (!PP_ROOM(&build->stateful))
-      return pp_tflite_fail(build->error, PP_ERROR_MEMORY, -1, "out of memory");
+      return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
     build->stateful.items[build->stateful.count++] = statement;
     return status;
   }
   for (size_t i = 0; i < build->stateful.count && !status; i++)
-    status = pp_program_add_order(build->program, build->stateful.items[i], statement,
-                                  build->error);
+    status =
+        pp_program_add_order(build->program, build->stateful.items[i], statement, build->error);
   build->stateful.count = 0;
   build->wall = statement;
   return status;
@@ -177,11 +188,10 @@ static pp_status add_statement(struct build *build, uint32_t index) {
       pp_tflite_operator_class(pp_tflite_operator_code(tflite, operator_)->builtin);
   unsigned write = class == CLASS_PURE ? PP_WRITE | PP_OVERWRITE : PP_WRITE;
   const pp_flat *flat = &tflite->flat;
-  if ((status = add_accesses(build, pp_flat_elements(flat, operator_, OPERATOR_INPUTS), PP_READ,
-                             pp_flat_elements(flat, operator_, OPERATOR_MUTATING),
-                             (pp_index)index)) ||
-      (status = add_accesses(build, pp_flat_elements(flat, operator_, OPERATOR_OUTPUTS), write,
-                             (pp_flat_vector){0, 0}, (pp_index)index)) ||
+  if ((status =
+           add_inputs(build, pp_flat_elements(flat, operator_, OPERATOR_INPUTS),
+                      pp_flat_elements(flat, operator_, OPERATOR_MUTATING), (pp_index)index)) ||
+      (status = add_outputs(build, pp_flat_elements(flat, operator_, OPERATOR_OUTPUTS), write)) ||
       (status = add_callees(build, &callees)) ||
       (status = describe(build, operator_, class, &effects)) ||
       (status = add_touches(build, &effects, (pp_index)index)))
@@ -243,7 +253,7 @@ pp_status pp_tflite_build(const pp_model *model, size_t index, const int64_t *pe
   build.seen = pp_alloc(tensors, sizeof *build.seen);
   pp_status status = PP_ERROR_MEMORY;
   if (!build.storage || !build.seen)
-    pp_tflite_fail(error, PP_ERROR_MEMORY, -1, "out of memory");
+    pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
   else if ((build.program = pp_program_new(error)) &&
            !(status = pp_program_set_name(build.program, model->name[index], error)))
     status = fill(&build);

@@ -26,17 +26,17 @@ typedef struct pp_tflite_effects {
 typedef struct pp_tflite_subgraph {
   size_t table;
   pp_flat_vector tensors, inputs, outputs, operators, name;
-  bool shared;         /* the vector of operators is another object too */
-  uint32_t tensor;     /* number of its first tensor, counting those of all subgraphs */
-  size_t edge, edges;  /* its control dependences, of pp_tflite.edge */
+  bool shared;               /* the vector of operators is another object too */
+  uint32_t tensor;           /* number of its first tensor, counting those of all subgraphs */
+  size_t edge, edges;        /* its control dependences, of pp_tflite.edge */
   pp_tflite_effects effects; /* of executing it */
 } pp_tflite_subgraph;
 
 /* Where the metadata `model_control_dependencies` is; at 0: there is none. */
 typedef struct pp_tflite_control {
-  size_t at, size; /* the data */
-  size_t buffer;   /* the table of its buffer */
-  bool shared;     /* the data, or the buffer, serves something else too */
+  size_t at, size;    /* the data */
+  size_t buffer;      /* the table of its buffer */
+  bool shared;        /* the data, or the buffer, serves something else too */
   uint32_t subgraphs; /* the first ones, which it has lists of */
 } pp_tflite_control;
 
@@ -57,8 +57,9 @@ typedef struct pp_tflite {
   size_t plans;            /* metadata entries that are offline memory plans */
 } pp_tflite;
 
-/* A failure at byte `offset`; -1: nowhere in particular. */
-pp_status pp_tflite_fail(pp_error *error, pp_status status, int64_t offset, const char *format, ...)
+/* A failure at byte `offset`. */
+#define PP_NOWHERE SIZE_MAX
+pp_status pp_tflite_fail(pp_error *error, pp_status status, size_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Table `i` of a vector of tables, element `i` of a vector of 4-byte integers. */
@@ -129,6 +130,15 @@ bool pp_tflite_is_plan(const pp_tflite *tflite, uint32_t i);
  * order), malloc'ed. */
 pp_status pp_tflite_encode_control(const pp_tflite *tflite, pp_index *const *position,
                                    uint8_t **bytes, size_t *size, pp_error *error);
+
+/* ---- tflite_compare.c ---- */
+
+/* Whether each order is a legal one of its program (NULL: the original one, which is). */
+pp_status pp_tflite_check_orders(const pp_model *model, const pp_index *const *order,
+                                 pp_error *error);
+/* pp_tflite_compare but for the legality of the orders. */
+pp_status pp_tflite_compare_files(const pp_tflite *original, const pp_tflite *permuted,
+                                  pp_index ***order, pp_error *error);
 
 /* ---- tflite_write.c ---- */
 

@@ -1,4 +1,5 @@
-/* The builtin operators that more than their name is known of (enum BuiltinOperator, schema.fbs). */
+/* The builtin operators that more than their name is known of (enum BuiltinOperator, schema.fbs).
+ */
 #ifndef PP_FORMAT_TFLITE_OPERATOR_H
 #define PP_FORMAT_TFLITE_OPERATOR_H
 

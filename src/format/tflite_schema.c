@@ -52,12 +52,18 @@ enum type {
 
 enum { OF_DETAILS, OF_SPARSE_INDEX, OF_OPTIONS, OF_OPTIONS2 }; /* the unions */
 
-#define S(bytes) {SCALAR, bytes}
-#define V(bytes) {VECTOR, bytes}
-#define T(type) {TABLE, type}
-#define TS(type) {TABLES, type}
-#define U(which) {UNION, which}
-#define STR {STRING, 1}
+#define S(bytes)                                                                                   \
+  { SCALAR, bytes }
+#define V(bytes)                                                                                   \
+  { VECTOR, bytes }
+#define T(type)                                                                                    \
+  { TABLE, type }
+#define TS(type)                                                                                   \
+  { TABLES, type }
+#define U(which)                                                                                   \
+  { UNION, which }
+#define STR                                                                                        \
+  { STRING, 1 }
 
 enum { FIELDS = 17 };
 static const struct field schema[TYPES][FIELDS] = {
@@ -178,7 +184,7 @@ static pp_status claim(struct walk *walk, size_t at, size_t length, const char *
     return pp_tflite_fail(walk->error, PP_ERROR_INPUT, at,
                           "%s: the file shares its objects too often", what);
   case PP_CLAIM_MEMORY:
-    return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, -1, "out of memory");
+    return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
   }
   return PP_OK;
 }
@@ -209,7 +215,7 @@ static pp_status push(struct walk *walk, size_t at, uint32_t count, enum type ty
   if (!count)
     return PP_OK;
   if (!PP_ROOM(&walk->runs))
-    return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, -1, "out of memory");
+    return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
   walk->runs.items[walk->runs.count++] = (struct run){at, count, type};
   return PP_OK;
 }

@@ -1,9 +1,9 @@
 /* State and control flow: what must keep its order, and who calls whom.
  *
- * Every piece of state has a token: a variable tensor, a resource (what VAR_HANDLE or HASHTABLE names),
- * "random numbers", "subgraph i was called once". Executing a subgraph has the effects of all its
- * operators, and an operator that calls it has them too. What is not known (custom operators,
- * handles that come from elsewhere) may touch everything. */
+ * Every piece of state has a token: a variable tensor, a resource (what VAR_HANDLE or HASHTABLE
+ * names), "random numbers", "subgraph i was called once". Executing a subgraph has the effects of
+ * all its operators, and an operator that calls it has them too. What is not known (custom
+ * operators, handles that come from elsewhere) may touch everything. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ enum { TOKEN_RANDOM = 0 }; /* then resources, then "once", then variables */
 struct handle {
   size_t tensor; /* of all subgraphs */
   bool table;
-  int32_t id;                           /* of a hash table */
-  const char *container, *name;         /* of a variable */
+  int32_t id;                   /* of a hash table */
+  const char *container, *name; /* of a variable */
   uint32_t container_size, name_size;
 };
 typedef PP_VECTOR(struct handle) handles;
@@ -73,7 +73,7 @@ static pp_status add_handle(const pp_tflite *tflite, const pp_tflite_subgraph *s
     set_text(tflite, pp_flat_elements(flat, options, 1), &handle.name, &handle.name_size);
   }
   if (!PP_ROOM(list))
-    return pp_tflite_fail(error, PP_ERROR_MEMORY, -1, "out of memory");
+    return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
   list->items[list->count++] = handle;
   return PP_OK;
 }
@@ -144,12 +144,12 @@ pp_status pp_tflite_find_callees(const pp_tflite *tflite, uint32_t subgraph, uin
     return PP_OK;
   size_t options =
       pp_flat_table(flat, operator_, call->second ? OPERATOR_OPTIONS2 : OPERATOR_OPTIONS);
-  uint8_t type = pp_flat_get8(
-      flat, operator_, call->second ? OPERATOR_OPTIONS2_TYPE : OPERATOR_OPTIONS_TYPE, 0);
+  uint8_t type = pp_flat_get8(flat, operator_,
+                              call->second ? OPERATOR_OPTIONS2_TYPE : OPERATOR_OPTIONS_TYPE, 0);
   if (!options || type != call->type) {
     if (call->builtin == BUILTIN_STABLEHLO_CUSTOM_CALL)
       return PP_OK; /* it need not call anything */
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)operator_,
+    return pp_tflite_fail(error, PP_ERROR_INPUT, operator_,
                           "operator %" PRIu32 " of subgraph %" PRIu32
                           " does not say which subgraph it calls",
                           index, subgraph);
@@ -165,9 +165,9 @@ pp_status pp_tflite_find_callees(const pp_tflite *tflite, uint32_t subgraph, uin
   for (uint32_t i = 0; i < callees->count; i++) {
     int32_t callee = pp_tflite_callee(tflite, callees, i);
     if (callee < 0 || (uint32_t)callee >= tflite->subgraphs)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)options,
-                            "operator %" PRIu32 " of subgraph %" PRIu32
-                            " calls subgraph %" PRId32 ", which does not exist",
+      return pp_tflite_fail(error, PP_ERROR_INPUT, options,
+                            "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRId32
+                            ", which does not exist",
                             index, subgraph, callee);
   }
   return PP_OK;
@@ -191,7 +191,7 @@ static pp_status next_callee(const pp_tflite *tflite, struct visit *visit, const
     if (state[callee] == OPEN)
       return pp_tflite_fail(
           error, PP_ERROR_INPUT,
-          (int64_t)pp_tflite_at(tflite, tflite->subgraph[visit->subgraph].operators, visit->index),
+          pp_tflite_at(tflite, tflite->subgraph[visit->subgraph].operators, visit->index),
           "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRIu32
           ", which is recursion",
           visit->index, visit->subgraph, callee);
@@ -211,8 +211,8 @@ static pp_status next_call(const pp_tflite *tflite, struct visit *visit, const u
   while (visit->index < count) {
     pp_status status = PP_OK;
     if (!visit->known)
-      status = pp_tflite_find_callees(tflite, visit->subgraph, visit->index, &visit->callees,
-                                      error);
+      status =
+          pp_tflite_find_callees(tflite, visit->subgraph, visit->index, &visit->callees, error);
     visit->known = true;
     if (status || (status = next_callee(tflite, visit, state, found, error)) ||
         *found != UINT32_MAX)
@@ -227,8 +227,7 @@ static pp_status next_call(const pp_tflite *tflite, struct visit *visit, const u
 /* Depth first over the calls from subgraph `root`, without recursion; those that are done are
  * appended to sequence. */
 static pp_status visit_calls(const pp_tflite *tflite, uint32_t root, uint8_t *state,
-                             struct visit *stack, size_t *sequence, size_t *done,
-                             pp_error *error) {
+                             struct visit *stack, size_t *sequence, size_t *done, pp_error *error) {
   size_t depth = 1;
   stack[0] = (struct visit){.subgraph = root};
   state[root] = OPEN;
@@ -256,7 +255,7 @@ static pp_status find_sequence(const pp_tflite *tflite, size_t *sequence, pp_err
   size_t done = 0;
   pp_status status = PP_OK;
   if (!state || !stack)
-    status = pp_tflite_fail(error, PP_ERROR_MEMORY, -1, "out of memory");
+    status = pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
   for (uint32_t s = 0; s < tflite->subgraphs && !status; s++)
     if (state[s] == UNSEEN)
       status = visit_calls(tflite, s, state, stack, sequence, &done, error);

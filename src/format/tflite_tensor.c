@@ -6,13 +6,13 @@
 
 /* Bits of one element by tensor type; 0: it holds what no shape tells. */
 static const uint8_t bits[] = {
-    32,  16, 32, 8, 64, /* float32, float16, int32, uint8, int64 */
-    0,                  /* string */
-    8,   16, 64, 8, 64, /* bool, int16, complex64, int8, float64 */
-    128, 64,            /* complex128, uint64 */
-    0,   0,             /* resource, variant */
-    32,  16, 4,  16,    /* uint32, uint16, int4, bfloat16 */
-    2,   4,  8,  8      /* int2, uint4, float8_e4m3fn, float8_e5m2 */
+    32,  16, 32, 8,  64, /* float32, float16, int32, uint8, int64 */
+    0,                   /* string */
+    8,   16, 64, 8,  64, /* bool, int16, complex64, int8, float64 */
+    128, 64,             /* complex128, uint64 */
+    0,   0,              /* resource, variant */
+    32,  16, 4,  16,     /* uint32, uint16, int4, bfloat16 */
+    2,   4,  8,  8       /* int2, uint4, float8_e4m3fn, float8_e5m2 */
 };
 
 /* What sizes do not tell. One notice a subgraph and kind, not one a tensor. */
@@ -39,8 +39,8 @@ static void note(struct odds *odds, enum odd odd, uint32_t tensor) {
 static void tell(const struct odds *odds, uint32_t subgraph, pp_notices *notices) {
   for (int odd = 0; odd < ODDS; odd++)
     if (odds->count[odd])
-      pp_notices_add(notices, "subgraph %" PRIu32 ": %" PRIu32 " %s tensor%s (first: %" PRIu32
-                              "): %s",
+      pp_notices_add(notices,
+                     "subgraph %" PRIu32 ": %" PRIu32 " %s tensor%s (first: %" PRIu32 "): %s",
                      subgraph, odds->count[odd], odd_text[odd].what,
                      odds->count[odd] == 1 ? "" : "s", odds->first[odd], odd_text[odd].effect);
 }
@@ -50,8 +50,7 @@ static pp_status find_kind(const pp_tflite *tflite, size_t table, uint8_t *kind,
   const pp_flat *flat = &tflite->flat;
   uint32_t index = pp_flat_get32(flat, table, TENSOR_BUFFER, 0);
   if (index >= tflite->buffers.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)table,
-                          "buffer %" PRIu32 " does not exist", index);
+    return pp_tflite_fail(error, PP_ERROR_INPUT, table, "buffer %" PRIu32 " does not exist", index);
   size_t buffer = pp_tflite_at(tflite, tflite->buffers, index);
   bool inside = pp_flat_elements(flat, buffer, BUFFER_DATA).count;
   /* Offsets 0 and 1 say that there is no data behind the FlatBuffer (schema.fbs). */
@@ -74,7 +73,7 @@ static pp_status count_elements(const pp_tflite *tflite, pp_flat_vector shape, i
   for (uint32_t i = 0; i < shape.count; i++) {
     int32_t dimension = pp_tflite_int(tflite, shape, i);
     if (dimension < 0)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, (int64_t)shape.at + 4 * (int64_t)i,
+      return pp_tflite_fail(error, PP_ERROR_INPUT, shape.at + 4 * (size_t)i,
                             "dimension %" PRIu32 " is negative", i);
     zero |= !dimension;
     overflow |= !zero && __builtin_mul_overflow(*elements, dimension, elements);
@@ -82,8 +81,7 @@ static pp_status count_elements(const pp_tflite *tflite, pp_flat_vector shape, i
   if (zero)
     *elements = 0;
   else if (overflow)
-    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, (int64_t)shape.at,
-                          "more than 2^63-1 elements");
+    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, shape.at, "more than 2^63-1 elements");
   return PP_OK;
 }
 
@@ -107,7 +105,7 @@ static pp_status find_bytes(const pp_tflite *tflite, size_t table, int64_t *byte
   if (width < 8) /* several to a byte, the last byte filled up (width 0: none) */
     *bytes = width ? elements / (8 / width) + !!(elements % (8 / width)) : 0;
   else if (__builtin_mul_overflow(elements, width / 8, bytes))
-    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, (int64_t)table, "more than 2^63-1 bytes");
+    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, table, "more than 2^63-1 bytes");
   return PP_OK;
 }
 
@@ -136,12 +134,11 @@ static void note_tensor(const pp_tflite *tflite, size_t table, uint32_t index, s
 }
 
 /* "tensor 7 of subgraph 0: " before what went wrong. */
-static pp_status name_tensor(uint32_t subgraph, uint32_t index, pp_status status,
-                             pp_error *error) {
+static pp_status name_tensor(uint32_t subgraph, uint32_t index, pp_status status, pp_error *error) {
   if (!error)
     return status;
   pp_error inner = *error;
-  return pp_tflite_fail(error, status, inner.offset,
+  return pp_tflite_fail(error, status, (size_t)inner.offset,
                         "tensor %" PRIu32 " of subgraph %" PRIu32 ": %.200s", index, subgraph,
                         inner.message);
 }
