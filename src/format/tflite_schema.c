@@ -1,170 +1,97 @@
 #include "format/tflite_schema.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "format/tflite_model.h"
 
 /* ---- The schema ---- */
 
-enum kind { NONE, SCALAR, STRING, VECTOR, TABLE, TABLES, UNION };
-/* What `of` means: SCALAR and VECTOR: bytes of one element; TABLE, TABLES: the type; UNION: which
- * union (its tag is the field before). */
-struct field {
-  uint8_t kind, of;
+/* A table's fields in order, one sign each:
+ *   1 2 4 8   a number of so many bytes
+ *   s         a string
+ *   b h i l   a vector of elements of 1, 2, 4, 8 bytes
+ *   *T        a table of type T, an upper-case letter
+ *   [T        a vector of tables of type T
+ *   ?U        a table whose type the field before tells, by union U
+ *   .         no longer used */
+static const char *const types[128] = {
+    ['M'] = "4[C[Gs[Bi[D[S[E[F", /* Model */
+    ['C'] = "1s44",              /* OperatorCode */
+    ['G'] = "[Tii[Os4",          /* SubGraph */
+    ['B'] = "b88",               /* Buffer */
+    ['D'] = "s4",                /* Metadata */
+    ['S'] = "[N[Ns.4",           /* SignatureDef */
+    ['N'] = "s4",                /* TensorMap */
+    ['E'] = "s",                 /* ExternalBufferGroup */
+    ['F'] = "4488s",             /* ExternalBuffer */
+    ['T'] = "i14s*Q1*Pi1[V4",    /* Tensor */
+    ['O'] = "4ii1?Ob1bi881?R4",  /* Operator */
+    ['Q'] = "iiil1?Q4",          /* QuantizationParameters */
+    ['P'] = "ii[A",              /* SparsityParameters */
+    ['A'] = "141?A1?A",          /* DimensionMetadata */
+    ['V'] = "i11",               /* VariantSubType */
 };
 
-enum type {
-  OPAQUE, /* nothing in it points anywhere, or we do not know */
-  MODEL,
-  CODE,
-  SUBGRAPH,
-  BUFFER,
-  METADATA,
-  SIGNATURE,
-  TENSOR_MAP,
-  EXTERNAL_GROUP,
-  EXTERNAL_BUFFER,
-  TENSOR,
-  OPERATOR,
-  QUANTIZATION,
-  SPARSITY,
-  DIMENSION,
-  VARIANT,
-  INTS_0, /* one vector of 4-byte elements, at field 0 */
-  BLOCKWISE,
-  CONCAT_EMBEDDINGS,
-  FULLY_CONNECTED,
-  VAR_HANDLE,
-  HLO_SLICE,
-  HLO_CONVOLUTION,
-  HLO_CUSTOM_CALL,
-  HLO_SCATTER,
-  HLO_PAD,
-  HLO_DOT_GENERAL,
-  HLO_REDUCE_WINDOW,
-  HLO_GATHER,
-  HLO_COMPOSITE,
-  BYTES_0, /* one vector of bytes, or a string, at field 0 */
-  SHORTS_0,
-  LONGS_0,
-  TYPES
+static const char *const quantization_details[] = {
+    "",
+    "b",
+    "444i",
+    "444i",
+};
+static const char *const sparse_index_vectors[] = {
+    "",
+    "i",
+    "h",
+    "b",
+};
+static const char *const builtin_options[] = {
+    "",     "1441441", "1444144", "4ii",  "1",     "144441", "411",      "11",  "11111b", "4",
+    "41",   "11",      "1",       "4444", "14411", "..11",   "4",        "i",   "441",    "4",
+    "1",    "1",       "",        "44",   "",      "",       "",         "1",   "11",     "1",
+    "i",    "111",     "444441",  "",     "",      "4",      "",         "11",  "",       "",
+    "1",    "",        "",        "",     "",      "",       "",         "",    "",       "14411",
+    "1",    "",        "",        "",     "",      "1",      "",         "1",   "4441",   "44",
+    "",     "4",       "",        "",     "44",    "",       "",         "",    "",       "144111",
+    "1111", "144111",  "",        "",     "11",    "4",      "",         "1",   "",       "4",
+    "1",    "",        "",        "",     "",      "",       "",         "44",  "",       "",
+    "",     "",        "44",      "44",   "4",     "",       "",         "",    "",       "",
+    "",     "111",     "11",      "4",    "",      "",       "14441444", "411", "",       "",
+    "",     "ss",      "",        "",     "88",    "i",      "1",        "",    "",       "",
+    "",     "",        "",        "",     "",      "",       "",
+};
+static const char *const builtin_options_2[] = {
+    "",       "8",      "l",       "lll",    "llllb88l88l88l88i",
+    "s1s4ib", "l4",     "1lll814", "44",     "l",
+    "lll",    "8",      "lllli",   "lllll4", "814",
+    "44",     "lll8l1", "l",       "",       "1",
+    "4",      "s4b14",  "",        "i",
 };
 
-enum { OF_DETAILS, OF_SPARSE_INDEX, OF_OPTIONS, OF_OPTIONS2 }; /* the unions */
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
-#define S(bytes)                                                                                   \
-  { SCALAR, bytes }
-#define V(bytes)                                                                                   \
-  { VECTOR, bytes }
-#define T(type)                                                                                    \
-  { TABLE, type }
-#define TS(type)                                                                                   \
-  { TABLES, type }
-#define U(which)                                                                                   \
-  { UNION, which }
-#define STR                                                                                        \
-  { STRING, 1 }
-
-enum { FIELDS = 17 };
-static const struct field schema[TYPES][FIELDS] = {
-    [MODEL] = {S(4), TS(CODE), TS(SUBGRAPH), STR, TS(BUFFER), V(4), TS(METADATA), TS(SIGNATURE),
-               TS(EXTERNAL_GROUP), TS(EXTERNAL_BUFFER)},
-    [CODE] = {S(1), STR, S(4), S(4)},
-    [SUBGRAPH] = {TS(TENSOR), V(4), V(4), TS(OPERATOR), STR, S(4)},
-    [BUFFER] = {V(1), S(8), S(8)},
-    [METADATA] = {STR, S(4)},
-    [SIGNATURE] = {TS(TENSOR_MAP), TS(TENSOR_MAP), STR, {NONE, 0}, S(4)},
-    [TENSOR_MAP] = {STR, S(4)},
-    [EXTERNAL_GROUP] = {STR},
-    [EXTERNAL_BUFFER] = {S(4), S(4), S(8), S(8), STR},
-    [TENSOR] = {V(4), S(1), S(4), STR, T(QUANTIZATION), S(1), T(SPARSITY), V(4), S(1), TS(VARIANT),
-                S(4)},
-    [OPERATOR] = {S(4), V(4), V(4), S(1), U(OF_OPTIONS), V(1), S(1), V(1), V(4), S(8), S(8), S(1),
-                  U(OF_OPTIONS2), S(4)},
-    [QUANTIZATION] = {V(4), V(4), V(4), V(8), S(1), U(OF_DETAILS), S(4)},
-    [SPARSITY] = {V(4), V(4), TS(DIMENSION)},
-    [DIMENSION] = {S(1), S(4), S(1), U(OF_SPARSE_INDEX), S(1), U(OF_SPARSE_INDEX)},
-    [VARIANT] = {V(4), S(1), S(1)},
-    [INTS_0] = {V(4)},
-    [BLOCKWISE] = {S(4), S(4), S(4), V(4)},
-    [CONCAT_EMBEDDINGS] = {S(4), V(4), V(4)},
-    [FULLY_CONNECTED] = {S(1), S(1), S(1), S(1), S(1), V(1)},
-    [VAR_HANDLE] = {STR, STR},
-    [HLO_SLICE] = {V(8), V(8), V(8)},
-    [HLO_CONVOLUTION] = {V(8), V(8), V(8), V(8), V(1), S(8), S(8), V(8), S(8), S(8), V(8), S(8),
-                         S(8), V(8), S(8), S(8), V(4)},
-    [HLO_CUSTOM_CALL] = {STR, S(1), STR, S(4), V(4), V(1)},
-    [HLO_SCATTER] = {S(1), V(8), V(8), V(8), S(8), S(1), S(4)},
-    [HLO_PAD] = {V(8), V(8), V(8)},
-    [HLO_DOT_GENERAL] = {V(8), V(8), V(8), V(8), V(4)},
-    [HLO_REDUCE_WINDOW] = {V(8), V(8), V(8), V(8), V(8), S(4)},
-    [HLO_GATHER] = {V(8), V(8), V(8), S(8), V(8), S(1)},
-    [HLO_COMPOSITE] = {STR, S(4), V(1), S(1), S(4)},
-    [BYTES_0] = {V(1)},
-    [SHORTS_0] = {V(2)},
-    [LONGS_0] = {V(8)},
-};
-
-/* The members of the unions that hold pointers; the others are OPAQUE. */
-static enum type member(unsigned which, unsigned tag) {
-  switch (which << 8 | tag) {
-  case OF_DETAILS << 8 | 1: /* CustomQuantization */
-    return BYTES_0;
-  case OF_DETAILS << 8 | 2: /* BlockwiseQuantization */
-  case OF_DETAILS << 8 | 3: /* MultiAxisQuantization */
-    return BLOCKWISE;
-  case OF_SPARSE_INDEX << 8 | 1: /* Int32Vector */
-    return INTS_0;
-  case OF_SPARSE_INDEX << 8 | 2: /* Uint16Vector */
-    return SHORTS_0;
-  case OF_SPARSE_INDEX << 8 | 3: /* Uint8Vector */
-    return BYTES_0;
-  case OF_OPTIONS << 8 | 3:
-    return CONCAT_EMBEDDINGS;
-  case OF_OPTIONS << 8 | 8:
-    return FULLY_CONNECTED;
-  case OF_OPTIONS << 8 | 17:  /* ReshapeOptions */
-  case OF_OPTIONS << 8 | 30:  /* SqueezeOptions */
-  case OF_OPTIONS << 8 | 115: /* BucketizeOptions */
-    return INTS_0;
-  case OF_OPTIONS << 8 | 111:
-    return VAR_HANDLE;
-  case OF_OPTIONS2 << 8 | 2:  /* StablehloBroadcastInDimOptions */
-  case OF_OPTIONS2 << 8 | 6:  /* StablehloReduceOptions */
-  case OF_OPTIONS2 << 8 | 9:  /* StablehloDynamicSliceOptions */
-  case OF_OPTIONS2 << 8 | 17: /* StablehloTransposeOptions */
-    return LONGS_0;
-  case OF_OPTIONS2 << 8 | 3:
-    return HLO_SLICE;
-  case OF_OPTIONS2 << 8 | 4:
-    return HLO_CONVOLUTION;
-  case OF_OPTIONS2 << 8 | 5:
-    return HLO_CUSTOM_CALL;
-  case OF_OPTIONS2 << 8 | 7:
-    return HLO_SCATTER;
-  case OF_OPTIONS2 << 8 | 10:
-    return HLO_PAD;
-  case OF_OPTIONS2 << 8 | 12:
-    return HLO_REDUCE_WINDOW;
-  case OF_OPTIONS2 << 8 | 11:
-    return HLO_DOT_GENERAL;
-  case OF_OPTIONS2 << 8 | 15:
-    return HLO_GATHER;
-  case OF_OPTIONS2 << 8 | 21:
-    return HLO_COMPOSITE;
-  case OF_OPTIONS2 << 8 | 23: /* StablehloCaseOptions */
-    return INTS_0;
+/* The fields of a union's member; none of a member that we do not know. */
+static const char *member(char name, unsigned tag) {
+  switch (name) {
+  case 'Q':
+    return tag < COUNT(quantization_details) ? quantization_details[tag] : "";
+  case 'A':
+    return tag < COUNT(sparse_index_vectors) ? sparse_index_vectors[tag] : "";
+  case 'O':
+    return tag < COUNT(builtin_options) ? builtin_options[tag] : "";
+  case 'R':
+    return tag < COUNT(builtin_options_2) ? builtin_options_2[tag] : "";
   }
-  return OPAQUE;
+  return "";
 }
 
 /* ---- The walk ---- */
 
-/* `count` offsets at byte `at`, each to a table. */
+/* `count` offsets at byte `at`, each to a table with these fields. */
 struct run {
   size_t at;
   uint32_t count;
-  enum type type;
+  const char *fields;
 };
 
 struct walk {
@@ -211,92 +138,121 @@ static pp_status verify_vector(struct walk *walk, size_t at, size_t width, const
   return claim(walk, target, 4 + count * width, what);
 }
 
-static pp_status push(struct walk *walk, size_t at, uint32_t count, enum type type) {
+static pp_status push(struct walk *walk, size_t at, uint32_t count, const char *fields) {
   if (!count)
     return PP_OK;
   if (!PP_ROOM(&walk->runs))
     return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-  walk->runs.items[walk->runs.count++] = (struct run){at, count, type};
+  walk->runs.items[walk->runs.count++] = (struct run){at, count, fields};
   return PP_OK;
 }
 
-/* A field at byte `at`; tag: the byte value of the field before, 0 if there is none. */
-static pp_status verify_field(struct walk *walk, struct field field, size_t at, unsigned tag) {
+/* The bytes that a field takes in its table. */
+static size_t width_of(char sign) {
+  return sign == '1' ? 1 : sign == '2' ? 2 : sign == '8' ? 8 : 4;
+}
+
+/* A field at byte `at`; tag: the value of the byte field before it, or 0. */
+static pp_status verify_field(struct walk *walk, const char *sign, size_t at, unsigned tag) {
   pp_flat_vector vector;
   pp_status status;
-  switch (field.kind) {
-  case STRING:
+  switch (*sign) {
+  case 's':
     return verify_vector(walk, at, 1, "a string", &vector);
-  case VECTOR:
-    return verify_vector(walk, at, field.of, "a vector", &vector);
-  case TABLE:
-    return push(walk, at, 1, field.of);
-  case UNION:
-    return push(walk, at, 1, member(field.of, tag));
-  case TABLES:
+  case 'b':
+    return verify_vector(walk, at, 1, "a vector", &vector);
+  case 'h':
+    return verify_vector(walk, at, 2, "a vector", &vector);
+  case 'i':
+    return verify_vector(walk, at, 4, "a vector", &vector);
+  case 'l':
+    return verify_vector(walk, at, 8, "a vector", &vector);
+  case '*':
+    return push(walk, at, 1, types[(unsigned char)sign[1]]);
+  case '?':
+    return push(walk, at, 1, member(sign[1], tag));
+  case '[':
     status = verify_vector(walk, at, 4, "a vector of tables", &vector);
-    return status ? status : push(walk, vector.at, vector.count, field.of);
-  default:
-    return PP_OK;
+    return status ? status : push(walk, vector.at, vector.count, types[(unsigned char)sign[1]]);
   }
+  return PP_OK; /* a number */
 }
 
-static pp_status verify_fields(struct walk *walk, size_t table, size_t vtable, enum type type) {
-  size_t fields = (pp_flat_u16(walk->flat, vtable) - 4u) / 2;
-  size_t inside = pp_flat_u16(walk->flat, vtable + 2);
+/* Table and vtable as they are found in the file. */
+struct found {
+  size_t table, vtable;
+  size_t length; /* of the vtable */
+  size_t inside; /* bytes of the table, as the vtable says */
+  size_t used;   /* bytes up to the end of the last field */
+};
+
+/* Some writers (FlatBuffers' own for Python and Go) let tables of the same fields share a vtable
+ * even if one is padded and the other is not. So a table may be shorter than its vtable says; what
+ * belongs to it for certain are its fields. */
+static pp_status verify_fields(struct walk *walk, struct found *found, const char *sign) {
   unsigned tag = 0;
-  for (size_t i = 0; i < FIELDS && i < fields; i++) {
-    struct field field = schema[type][i];
-    size_t offset = pp_flat_u16(walk->flat, vtable + 4 + 2 * i);
+  for (size_t entry = 4; entry < found->length; entry += 2) {
+    size_t offset = pp_flat_u16(walk->flat, found->vtable + entry);
+    size_t width = *sign ? width_of(*sign) : 1; /* a field of a newer schema: one byte at least */
     unsigned before = tag;
     tag = 0;
-    if (!offset || field.kind == NONE)
-      continue;
-    size_t width = field.kind == SCALAR ? field.of : 4;
-    if (offset < 4 || offset + width > inside)
-      return pp_tflite_fail(walk->error, PP_ERROR_INPUT, vtable + 4 + 2 * i,
-                            "field %zu leaves its table at byte %zu", i, table);
-    if (width == 1)
-      tag = walk->flat->bytes[table + offset];
-    pp_status status = verify_field(walk, field, table + offset, before);
-    if (status)
-      return status;
+    if (offset && (offset < 4 || offset + width > found->inside))
+      return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found->vtable + entry,
+                            "field %zu leaves its table at byte %zu", (entry - 4) / 2,
+                            found->table);
+    if (offset && offset + width > walk->flat->size - found->table)
+      return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found->vtable + entry,
+                            "field %zu of the table at byte %zu leaves the file", (entry - 4) / 2,
+                            found->table);
+    if (offset && *sign && *sign != '.') {
+      pp_status status = verify_field(walk, sign, found->table + offset, before);
+      if (status)
+        return status;
+      tag = *sign == '1' ? walk->flat->bytes[found->table + offset] : 0;
+    }
+    if (offset && offset + width > found->used)
+      found->used = offset + width;
+    if (*sign)
+      sign += strchr("*[?", *sign) ? 2 : 1;
   }
   return PP_OK;
 }
 
-static pp_status verify_table(struct walk *walk, size_t at, enum type type) {
-  size_t table, size = walk->flat->size;
-  pp_status status = follow(walk, at, &table, "a table");
+static pp_status verify_table(struct walk *walk, size_t at, const char *fields) {
+  struct found found = {.used = 4};
+  size_t size = walk->flat->size;
+  pp_status status = follow(walk, at, &found.table, "a table");
   if (status)
     return status;
-  int64_t vtable = (int64_t)table - pp_flat_i32(walk->flat, table);
+  int64_t vtable = (int64_t)found.table - pp_flat_i32(walk->flat, found.table);
   if (vtable < 0 || vtable > (int64_t)size - 4)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, table, "a vtable lies outside of the file");
-  size_t length = pp_flat_u16(walk->flat, (size_t)vtable);
-  size_t inside = pp_flat_u16(walk->flat, (size_t)vtable + 2);
-  if (length < 4 || length % 2 || length > size - (size_t)vtable)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, (size_t)vtable, "a vtable of %zu bytes",
-                          length);
-  if (inside < 4 || inside > size - table)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, (size_t)vtable + 2,
-                          "a table of %zu bytes at byte %zu", inside, table);
-  if ((status = claim(walk, (size_t)vtable, length, "a vtable")) ||
-      (status = claim(walk, table, inside, "a table")))
+    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found.table,
+                          "a vtable lies outside of the file");
+  found.vtable = (size_t)vtable;
+  found.length = pp_flat_u16(walk->flat, found.vtable);
+  found.inside = pp_flat_u16(walk->flat, found.vtable + 2);
+  if (found.length < 4 || found.length % 2 || found.length > size - found.vtable)
+    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found.vtable, "a vtable of %zu bytes",
+                          found.length);
+  if (found.inside < 4)
+    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found.vtable + 2, "a table of %zu bytes",
+                          found.inside);
+  if ((status = claim(walk, found.vtable, found.length, "a vtable")) ||
+      (status = verify_fields(walk, &found, fields)))
     return status;
-  return verify_fields(walk, table, (size_t)vtable, type);
+  return claim(walk, found.table, found.used, "a table");
 }
 
 pp_status pp_tflite_verify(const pp_flat *flat, size_t root, pp_claims *claims, pp_error *error) {
   struct walk walk = {.flat = flat, .claims = claims, .error = error};
-  pp_status status = push(&walk, root, 1, MODEL);
+  pp_status status = push(&walk, root, 1, types['M']);
   while (!status && walk.runs.count) {
     struct run *run = walk.runs.items + walk.runs.count - 1;
     struct run next = *run;
     run->at += 4;
     if (!--run->count)
       walk.runs.count--;
-    status = verify_table(&walk, next.at, next.type);
+    status = verify_table(&walk, next.at, next.fields);
   }
   free(walk.runs.items);
   return status;
