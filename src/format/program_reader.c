@@ -450,40 +450,63 @@ static bool covered(struct reader *r, const struct entry *e) {
   return !r->known || (e->storage < (int64_t)r->sizes.count && to >= r->sizes.items[e->storage]);
 }
 
+/* Marks the writes that are equal to e; false if there are none. `sorted` is not merged yet; its
+ * `end` says where an entry stands in `writes`. */
+static bool mark_equal(struct reader *r, const struct entry *e) {
+  size_t low = 0, high = r->sorted.count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (compare_entries(r->sorted.items + middle, e) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  size_t i = low;
+  for (; i < r->sorted.count && !compare_entries(r->sorted.items + i, e); i++) {
+    struct entry *equal = r->writes.items + r->sorted.items[i].end;
+    if (equal->flags & PP_OVERWRITE)
+      return true; /* then all of them are */
+    equal->flags |= PP_OVERWRITE;
+  }
+  return i > low;
+}
+
+static bool sort_writes(struct reader *r) {
+  size_t writes = r->writes.count;
+  if (!pp_reserve((void **)&r->sorted.items, &r->sorted.capacity, writes, sizeof(struct entry)))
+    return false;
+  for (size_t i = 0; i < writes; i++) {
+    r->sorted.items[i] = r->writes.items[i];
+    r->sorted.items[i].end = i;
+  }
+  r->sorted.count = writes;
+  if (writes)
+    qsort(r->sorted.items, writes, sizeof(struct entry), compare_entries);
+  return true;
+}
+
 /* An entry of "overwrites" marks the equal write, or becomes an access of its own inside the
  * statement's writes. */
 static int join_overwrites(struct reader *r) {
-  size_t writes = r->writes.count;
   if (!r->overwrites.count)
     return 1;
-  if (!pp_reserve((void **)&r->sorted.items, &r->sorted.capacity, writes, sizeof(struct entry)) ||
-      !pp_reserve((void **)&r->writes.items, &r->writes.capacity, writes + r->overwrites.count,
-                  sizeof(struct entry)))
+  if (!sort_writes(r))
     return fail_memory(r);
-  memcpy(r->sorted.items, r->writes.items, writes * sizeof(struct entry));
-  for (size_t i = 0; i < writes; i++)
-    r->sorted.items[i].end = i; /* where it came from */
-  r->sorted.count = writes;
-  qsort(r->sorted.items, writes, sizeof(struct entry), compare_entries);
-  for (size_t i = 0; i < r->overwrites.count; i++) {
-    struct entry *e = r->overwrites.items + i, *equal = NULL;
-    if (writes)
-      equal = bsearch(e, r->sorted.items, writes, sizeof *e, compare_entries);
-    e->flags = PP_WRITE | PP_OVERWRITE;
-    if (equal) {
-      r->writes.items[equal->end].flags |= PP_OVERWRITE;
-      e->flags = 0;
-    }
-  }
+  size_t apart = 0;
+  for (size_t i = 0; i < r->overwrites.count; i++)
+    if (!mark_equal(r, r->overwrites.items + i))
+      r->overwrites.items[apart++] = r->overwrites.items[i];
   merge(&r->sorted);
-  for (size_t i = 0; i < r->overwrites.count; i++) {
-    struct entry *e = r->overwrites.items + i;
-    if (e->flags && !covered(r, e))
-      return fail_at(r, token_begin(r->bytes, e->end),
+  for (size_t i = 0; i < apart; i++) {
+    struct entry e = r->overwrites.items[i];
+    if (!covered(r, &e))
+      return fail_at(r, token_begin(r->bytes, e.end),
                      "\"overwrites\" lists bytes of storage %" PRId64 " that \"writes\" does not",
-                     e->storage);
-    if (e->flags)
-      r->writes.items[r->writes.count++] = *e;
+                     e.storage);
+    e.flags = PP_WRITE | PP_OVERWRITE;
+    if (!PP_ROOM(&r->writes))
+      return fail_memory(r);
+    r->writes.items[r->writes.count++] = e;
   }
   return 1;
 }
@@ -851,6 +874,8 @@ static void fail_syntax(struct reader *r) {
   if (r->completing || end > r->size)
     end = r->size;
   size_t at = lexical || r->completing ? end : token_begin(r->bytes, end);
+  if (lexical && !strncmp(message + 15, "invalid char in", 15))
+    at--; /* here yajl stands behind what it did not like */
   message += lexical ? 15 : !strncmp(message, "parse error: ", 13) ? 13 : 0;
   if (r->completing)
     message = "the file ends in the middle";

@@ -1,0 +1,78 @@
+# peakproof, from a fresh Debian to the result of the main job:
+#
+#   make demo        install what is missing, build, plan a shipped model, check the proof
+#   make test        build with gcc and sanitizers, run all suites; last line "N passed, N failed"
+#
+# Everything made here lands in build/. The build itself is Meson's (meson.build).
+
+SHELL = /bin/bash
+BUILD = build
+VENV = $(BUILD)/venv
+PYTHON = $(VENV)/bin/python
+MESON = $(VENV)/bin/meson
+NINJA = $(VENV)/bin/ninja
+prefix = /usr/local
+, := ,
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.PHONY: all build demo test format fuzz torture bench reproduce install clean
+.DELETE_ON_ERROR:
+
+all: build
+
+# Debian packages and a virtual environment: .ci/setup WHAT installs what is missing, once.
+$(VENV)/.%: .ci/setup .ci/packages.txt .ci/requirements.txt
+	.ci/setup $* $(VENV)
+	@touch $@
+
+# One build directory a configuration.
+configure = test -f $@ || CC=$(or $(1),gcc) $(MESON) setup $(dir $@) $(2)
+$(BUILD)/release/build.ninja: | $(VENV)/.build
+	$(call configure,gcc,--buildtype=release -Dprefix=$(prefix) -Dtests=false)
+$(BUILD)/test/build.ninja: | $(VENV)/.build $(VENV)/.test
+	$(call configure,gcc,--buildtype=debugoptimized)
+$(BUILD)/sanitize/build.ninja: | $(VENV)/.build $(VENV)/.test
+	$(call configure,gcc,--buildtype=debug --optimization=1 -Db_sanitize=address$(,)undefined)
+$(BUILD)/clang/build.ninja: | $(VENV)/.build $(VENV)/.test
+	$(call configure,clang,--buildtype=debugoptimized)
+$(BUILD)/fuzz/build.ninja: | $(VENV)/.build $(VENV)/.test
+	$(call configure,clang,--buildtype=debug --optimization=1 -Db_sanitize=address$(,)undefined \
+	  -Db_lundef=false -Dfuzz=true)
+
+build: $(BUILD)/release/build.ninja
+	$(NINJA) -C $(BUILD)/release
+
+build-%: $(BUILD)/%/build.ninja
+	$(NINJA) -C $(BUILD)/$*
+
+demo: build
+	@BUILD=$(BUILD) examples/demo.sh
+
+# CI=1 (set by .ci/run) adds the suites that take minutes.
+test: build build-test build-sanitize $(if $(CI),build-clang build-fuzz)
+	@$(PYTHON) tests/run --build $(BUILD) $(if $(CI),--ci) $(SUITES)
+
+format: $(VENV)/.test
+	clang-format -i $$(git ls-files '*.c' '*.h')
+	if ls pyproject.toml; then ruff format . && ruff check --fix .; fi
+
+# Half a minute for each fuzz target; SECONDS_EACH=3600 for an hour.
+fuzz: build-fuzz
+	tests/fuzz/run $(BUILD)/fuzz $(or $(SECONDS_EACH),30)
+
+# Exhaustive attacks, resumable, hours; the last result is kept in the repository.
+torture: build-sanitize build-fuzz
+	for script in tests/*/torture; do $$script $(BUILD) || exit 1; done
+
+bench: build
+	@BUILD=$(BUILD) bench/speed
+
+# Every number that the README states, measured again.
+reproduce: build build-test
+	@BUILD=$(BUILD) bench/reproduce
+
+install: build
+	$(MESON) install -C $(BUILD)/release
+
+clean:
+	rm -rf $(BUILD)
