@@ -1,0 +1,43 @@
+"""peakproof: the order of a program's statements with the lowest peak memory, proved.
+
+    peakproof.plan(program)                        a program as a dict; needs no torch
+    torch.compile(model, backend="peakproof")      every program of this model
+    with peakproof.optimize() as session: ...      every program compiled inside
+    peakproof.load(directory)                      what a session saved, in another process
+    python -m peakproof run [--out DIR] script.py  a whole script
+"""
+
+from .core import plan
+from .errors import Refusal
+
+__version__ = "0.1.0"
+__all__ = ["Refusal", "load", "optimize", "plan", "session"]
+
+
+def optimize(**options):
+    """A session as a context: programs compiled inside are optimized at their first call.
+
+    Options: time_limit (seconds for planning one program, 10), state_limit (0: the default),
+    split_reuse (False), install (True). See doc/inductor.md. Needs torch.
+    """
+    from .session import Session
+
+    return Session(**options)
+
+
+def load(directory):
+    """The programs that a session saved in `directory`, applied to what is compiled from now on.
+
+    Returns a session, active until its `close` or the end of its `with` block. Raises ValueError if
+    the directory is not a saved session. Needs torch.
+    """
+    from .saved import load as load_saved
+
+    return load_saved(directory)
+
+
+def session():
+    """The session of `torch.compile(..., backend="peakproof")` in this process."""
+    from .backend import default_session
+
+    return default_session()

@@ -1,6 +1,5 @@
 """Model: a Source and its Profile become a program (DESIGN.md 3) and the stock placement's peak."""
 
-import json
 from dataclasses import dataclass
 
 from . import split as kinds
@@ -16,10 +15,6 @@ class Model:
     storages: list  # numbers of the profile's storages, in program order
     held_bytes: int  # what the caller and the module hold, not in any peak here
     stock_peak: int  # of the program as it stands, with its own allocations and frees
-
-    def text(self):
-        """The program file's text. The certificate is about exactly these bytes."""
-        return json.dumps(self.program, separators=(",", ":")) + "\n"
 
 
 def data_edges(source, nodes):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from . import core
 from . import meter as meters
 from . import model as models
 from . import verify
@@ -166,6 +167,7 @@ class Optimizer:
         clock.lap("realize")
         self.check(originals, held, model)
         clock.lap("verify")
+        del originals
         self.decide()
 
     def measure(self, function, originals, held):
@@ -197,14 +199,12 @@ class Optimizer:
         r.stock_peak_modelled = model.stock_peak
 
     def plan(self, model):
-        from . import core
-
-        text = model.text()
-        plan = core.plan(
+        text = core.text_of(model.program)
+        plan = core.solve(
             model.program,
-            time_limit=self.options.time_limit,
-            state_limit=self.options.state_limit,
-            certificate_for=hashlib.sha256(text.encode()).hexdigest(),
+            self.options.time_limit,
+            self.options.state_limit,
+            hashlib.sha256(text.encode()).hexdigest(),
         )
         r = self.report
         r.original_order_peak = plan["peak_before"]

@@ -1,17 +1,31 @@
 """Sessions: which programs are optimized, and what came of it."""
 
 import contextlib
+import json
 import logging
 import os
 import threading
 
-from .optimize import Optimizer, Options
+import torch
+
+from . import meter as meters
+from . import saved
+from .errors import Refusal
+from .optimize import Optimizer, Options, Report, Result, compile_call, signature
+from .split import split
 
 log = logging.getLogger("peakproof")
 
+# Programs with symbolic sizes get a schedule for each of so many shapes, then run stock.
+MAX_SHAPES = 8
+
 
 class Dispatcher:
-    """Stands in for a program's `call`: optimizes it at the first call, then runs what won."""
+    """Stands in for a program's `call`: optimizes it at the first call, then runs what won.
+
+    A schedule belongs to one input shape. A program without symbols has one shape, which its own
+    guards check; one with symbols is looked up by its signature at every call.
+    """
 
     def __init__(self, session, module, text):
         self.session = session
@@ -19,22 +33,40 @@ class Dispatcher:
         self.text = text
         self.stock = module.call
         self.function = None
-        self.result = None
+        self.shapes = None
 
     def __call__(self, args):
         function = self.function
-        if function is None:
-            function = self.first(args)
+        if function is None or self.session.run_stock:
+            function = self.choose(args)
         return function(args)
 
-    def first(self, args):
+    def choose(self, args):
+        if self.session.run_stock:
+            return self.stock
+        if self.shapes is None:
+            fixed = all(isinstance(a, torch.Tensor) for a in args)
+            if fixed:
+                return self.first(args)
+            self.shapes = {}
+        key = signature(args)
+        if key in self.shapes:
+            return self.shapes[key]
+        return self.stock if len(self.shapes) >= MAX_SHAPES else self.first(args, key)
+
+    def first(self, args, key=None):
         """Optimizes, unless another thread is at it: then this call runs stock."""
         if not self.session.lock.acquire(blocking=False):
             return self.stock
         try:
-            if self.function is None:
-                self.function = self.session.optimize(self, args) or self.stock
-            return self.function
+            found = self.function if key is None else self.shapes.get(key)
+            if found is None:
+                found = self.session.optimize(self, args) or self.stock
+                if key is None:
+                    self.function = found
+                else:
+                    self.shapes[key] = found
+            return found
         finally:
             self.session.lock.release()
 
@@ -57,40 +89,204 @@ class ModuleView:
 
 
 class Session:
-    """Programs that were compiled while it was active, each with its result."""
+    """Programs that were compiled while it was active, each with its result.
+
+    Options: see peakproof.optimize. `results` is a list of optimize.Result, in order of first calls.
+    """
 
     def __init__(self, **options):
         self.options = Options(**options)
         self.results = []
+        self.names = set()
+        self.run_stock = False
         self.lock = threading.RLock()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self):
+        # A thread that held it does not exist in the child.
         self.lock = threading.RLock()
 
     def wrap(self, module, text):
         return ModuleView(module, Dispatcher(self, module, text))
 
+    def name_for(self, text):
+        line = text.partition("\n")[0]
+        base = line.split("'")[1] if line.count("'") == 2 else "program"
+        name, k = base, 2
+        while name in self.names:
+            name, k = f"{base}-{k}", k + 1
+        self.names.add(name)
+        return name
+
     def optimize(self, dispatcher, args):
+        """Optimizes one program for the arguments of a call, which stay as they are."""
+        name = self.name_for(dispatcher.text)
         module = dispatcher.module
-        name = f"program{len(self.results)}"
         optimizer = Optimizer(
             name, dispatcher.text, module.__dict__, dispatcher.stock, self.options
         )
         result = optimizer.run(args)
-        self.results.append(result)
-        dispatcher.result = result
-        if result.report.state == "refused":
-            log.warning("%s stays as it is: %s", name, result.report.reason)
+        self.add(result)
         return result.function
+
+    def add(self, result):
+        self.results.append(result)
+        r = result.report
+        if r.state == "refused":
+            log.warning("%s stays as it is: %s", r.name, r.reason)
+        elif r.state == "installed":
+            log.info("%s: peak %d to %d bytes", r.name, r.stock_peak_measured, r.peak_measured)
+
+    # -- what a session shows ----------------------------------------------------------------
+
+    def table(self):
+        """A table of all programs as text. Sizes in bytes, without what the caller holds."""
+        head = ["program", "statements", "stock", "peak", "bound", "proof", "bitwise", "held", "state"]
+        rows = [head]
+        for r in (x.report for x in self.results):
+            numbers = [r.stock_peak_measured, r.peak_measured, r.lower_bound]
+            sizes = [f"{n:,}" if n is not None else "-" for n in numbers]
+            held = f"{r.held_bytes:,}" if r.held_bytes is not None else "-"
+            proof = r.proof if r.optimal else "none"
+            rows.append([r.name, str(r.statements), *sizes, proof, r.bitwise, held, r.state])
+        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        left = {0, 5, 6, 8}
+        lines = []
+        for row in rows:
+            cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))]
+            lines.append("  ".join(cells).rstrip())
+        notes = [
+            f"{r.name}: {r.reason}" for r in (x.report for x in self.results) if r.reason and r.reason != "stock is optimal"
+        ]
+        used = {r.meter for r in (x.report for x in self.results) if r.meter}
+        if "profiler" in used:
+            notes.append("memtrace is not preloaded: scratch that bypasses torch's allocator is not seen")
+        return "\n".join(lines + notes) + "\n"
+
+    def save(self, directory):
+        """Writes programs, certificates, permuted sources and reports into `directory`."""
+        saved.save(self.results, directory, torch.__version__)
+
+    def why(self, name=None, stock=False):
+        """Explains the peak of one or all programs (text)."""
+        from .why import explain, lever
+
+        out = []
+        for r in self.results:
+            if name not in (None, r.report.name):
+                continue
+            if r.order is None:
+                out.append(f"{r.report.name}: refused: {r.report.reason}\n")
+                continue
+            where = {node: i for i, node in enumerate(r.model.nodes)}
+            order = None if stock else [where[i] for i in r.order]
+            out.append(explain(r.model.program, order, r.source_text))
+            if not stock:
+                out[-1] += "  " + lever(vars(r.report)) + "\n"
+        return "\n".join(out)
+
+    @contextlib.contextmanager
+    def stock(self):
+        """Inside, every program of this session runs as Inductor made it."""
+        before, self.run_stock = self.run_stock, True
+        try:
+            yield self
+        finally:
+            self.run_stock = before
+
+    def step_peaks(self, step):
+        """Peaks of a whole step (a function without arguments), stock and permuted.
+
+        Bytes above what exists before the step. Runs it once to optimize, then twice each way. The
+        step decides itself what state it leaves behind.
+        """
+        step()
+        with self.stock():
+            before = _step_peak(step)
+        after = _step_peak(step)
+        return {"stock": before, "permuted": after, "meter": meters.meter().name}
 
     def __enter__(self):
         activate(self)
         return self
 
     def __exit__(self, *exception):
-        deactivate(self)
+        self.close()
         return False
+
+    def close(self):
+        """Programs compiled from now on are not this session's. Those that it has stay."""
+        deactivate(self)
+
+
+def _step_peak(step):
+    step()
+    meter = meters.meter()
+    meter.start()
+    try:
+        meter.begin()
+        step()
+        meter.end()
+        reading = meter.stop()[0]
+    except BaseException:
+        meter.abort()
+        raise
+    return reading.highest - reading.before
+
+
+class LoadedSession(Session):
+    """Applies saved schedules without profiling where source, shapes and torch are the same."""
+
+    def __init__(self, programs):
+        super().__init__()
+        self.programs = {}
+        for p in programs:
+            self.programs.setdefault(p.entry["source"], []).append(p)
+
+    def optimize(self, dispatcher, args):
+        name = self.name_for(dispatcher.text)
+        result = Result(Report(name), dispatcher.text)
+        report = result.report
+        try:
+            found = self.find(dispatcher.text, args)
+            if found.entry["state"] != "installed":
+                report.state, report.reason = "kept", f"saved as {found.entry['state']}"
+            else:
+                self.apply(found, dispatcher, result)
+        except Refusal as e:
+            report.state, report.reason, report.line = "refused", str(e), e.line
+        except (OSError, ValueError, KeyError) as e:
+            report.state, report.reason = "refused", f"the saved session is damaged: {e}"
+        self.add(result)
+        return result.function
+
+    def find(self, text, args):
+        candidates = self.programs.get(saved.source_hash(text))
+        if not candidates:
+            raise Refusal("the saved session has no program with this source")
+        shapes = json.loads(json.dumps(saved.plain_signature(signature(args))))
+        for p in candidates:
+            if p.entry.get("signature") == shapes:
+                return p
+        if all(p.entry["state"] == "refused" for p in candidates):
+            return candidates[0]
+        raise Refusal("the saved session has this program for other argument sizes")
+
+    def apply(self, found, dispatcher, result):
+        source = split(dispatcher.text)
+        text = found.text(source)
+        stock = dispatcher.stock
+        result.permuted_text = text
+        result.function = compile_call(
+            text,
+            dispatcher.module.__dict__,
+            getattr(stock, "__self__", None),
+            f"<peakproof {result.report.name}>",
+        )
+        for key, value in found.report.items():
+            if hasattr(result.report, key) and key != "name":
+                setattr(result.report, key, value)
+        result.report.reason = "from a saved session"
 
 
 _active = []
@@ -98,12 +294,14 @@ _original = None
 
 
 def activate(session):
+    """Programs that become modules from now on belong to `session`, the newest one first."""
     _install_hook()
     _active.append(session)
 
 
 def deactivate(session):
-    _active.remove(session)
+    if session in _active:
+        _active.remove(session)
 
 
 @contextlib.contextmanager
@@ -135,8 +333,3 @@ def _install_hook():
         return _active[-1].wrap(module, text)
 
     PyCodeCache.load_by_key_path = classmethod(load_by_key_path)
-
-
-def optimize(**options):
-    """A session as a context: programs compiled inside are optimized at their first call."""
-    return Session(**options)
