@@ -18,6 +18,7 @@ struct state {
   int32_t parent; /* or -1: the root */
   int32_t depth;  /* statements since the root */
   pp_index statement;
+  bool abandoned; /* left with choices untried: to be explored if met again */
 };
 
 struct side {
@@ -28,6 +29,19 @@ struct side {
 
 struct slot {
   int32_t epoch, state;
+};
+
+/* A state on the way from the root to where the exploration is, and the statements that it can
+ * still go on with: choices next .. end - 1. */
+struct frame {
+  int32_t state;
+  size_t next, end;
+  size_t settles; /* where in `settling` what is settled together with this state begins */
+};
+
+struct choice {
+  int64_t change;
+  pp_index statement;
 };
 
 enum outcome { COMMITTED, COMPLETED, STUCK, LIMITED, OUT_OF_MEMORY };
@@ -45,14 +59,15 @@ struct pp_search {
   PP_VECTOR(size_t) starts;
   /* The exploration of one component from one side. */
   struct side *here;
-  const struct side *there;
   pp_index explored; /* component */
   pp_index open;     /* its statements that are not committed */
   PP_VECTOR(pp_index) ready;
   pp_index *place; /* in ready, or -1 */
   PP_VECTOR(struct state) states;
   int32_t current; /* the state in which here->run is */
-  PP_VECTOR(int32_t) heap;
+  PP_VECTOR(struct frame) frames;
+  PP_VECTOR(int32_t) settling;      /* states that are dead ends if the frames turn out to be */
+  PP_VECTOR(struct choice) choices; /* of all frames, the last frame's last */
   struct slot *table;
   size_t slots, entries;
   int32_t epoch;
@@ -101,7 +116,9 @@ void pp_search_free(pp_search *search) {
   free(search->ready.items);
   free(search->place);
   free(search->states.items);
-  free(search->heap.items);
+  free(search->frames.items);
+  free(search->choices.items);
+  free(search->settling.items);
   free(search->table);
   free(search->stamp);
   free(search->moves.items);
@@ -326,44 +343,13 @@ static bool remember(pp_search *search, int32_t index, bool *known) {
   *known = false;
   for (; search->table[at].epoch == search->epoch; at = (at + 1) & (search->slots - 1))
     if (same_set(search, search->table[at].state, index)) {
-      *known = true;
+      *known = !search->states.items[search->table[at].state].abandoned;
+      search->table[at].state = index;
       return true;
     }
   search->table[at] = (struct slot){search->epoch, index};
   search->entries++;
   return true;
-}
-
-/* Least memory first, then the most statements, then the oldest. */
-static bool better(const pp_search *search, int32_t a, int32_t b) {
-  const struct state *x = search->states.items + a, *y = search->states.items + b;
-  if (x->memory != y->memory)
-    return x->memory < y->memory;
-  return x->depth != y->depth ? x->depth > y->depth : a < b;
-}
-
-static bool heap_push(pp_search *search, int32_t index) {
-  if (!PP_ROOM(&search->heap))
-    return false;
-  int32_t *heap = search->heap.items;
-  size_t i = search->heap.count++;
-  for (; i && better(search, index, heap[(i - 1) / 2]); i = (i - 1) / 2)
-    heap[i] = heap[(i - 1) / 2];
-  heap[i] = index;
-  return true;
-}
-
-static int32_t heap_pop(pp_search *search) {
-  int32_t *heap = search->heap.items, top = heap[0], last = heap[--search->heap.count];
-  size_t i = 0, count = search->heap.count;
-  for (size_t child; (child = 2 * i + 1) < count; i = child) {
-    child += child + 1 < count && better(search, heap[child + 1], heap[child]);
-    if (!better(search, heap[child], last))
-      break;
-    heap[i] = heap[child];
-  }
-  heap[i] = last;
-  return top;
 }
 
 /* ---- Exploring ---- */
@@ -388,7 +374,7 @@ static bool descend(pp_search *search, pp_index v) {
 static pp_index free_move(pp_search *search) {
   for (size_t i = 0; i < search->ready.count; i++) {
     pp_index v = search->ready.items[i];
-    if (pp_run_change(&search->here->run, v) > 0 || search->there->run.done[v])
+    if (pp_run_change(&search->here->run, v) > 0)
       continue;
     int64_t cost = pp_run_cost(&search->here->run, v);
     if (cost <= search->level)
@@ -409,29 +395,95 @@ static bool commit(pp_search *search, pp_index v) {
   return true;
 }
 
-/* The exploration met a state that holds no more than the root: commits to the largest minimiser
- * between both. The way there, restricted to the minimiser, stays within the level. */
-static bool commit_to_minimiser(pp_search *search) {
+/* Lists the statements between an ancestor and the current state, last one first. */
+static bool list_moves(pp_search *search, int32_t ancestor) {
   const struct state *state = search->states.items;
   search->moves.count = 0;
-  if (!pp_cut_begin(&search->here->cut))
-    return false;
-  for (int32_t s = search->current; state[s].parent >= 0; s = state[s].parent) {
-    if (!PP_ROOM(&search->moves) || !pp_cut_add(&search->here->cut, state[s].statement))
+  for (int32_t s = search->current; s != ancestor; s = state[s].parent) {
+    if (!PP_ROOM(&search->moves))
       return false;
     search->moves.items[search->moves.count++] = state[s].statement;
   }
-  int64_t value;
-  if (!pp_cut_largest(&search->here->cut, search->keep, &value) || !go_to(search, 0))
-    return false;
-  for (size_t i = search->moves.count; i--;)
-    if (search->keep[search->moves.items[i]] && !commit(search, search->moves.items[i]))
-      return false;
   return true;
 }
 
+/* The current state holds no more than an ancestor: leaves in search->moves (last one first) the
+ * way from the ancestor to the largest minimiser of M between both, and goes to the ancestor. The
+ * way to the current state, restricted to the minimiser, stays within the level. */
+static bool move_to_minimiser(pp_search *search, int32_t ancestor) {
+  struct pp_cut *cut = &search->here->cut;
+  int64_t value;
+  if (!list_moves(search, ancestor))
+    return false;
+  if (search->moves.count == 1)
+    return go_to(search, ancestor);
+  if (!pp_cut_begin(cut))
+    return false;
+  for (size_t i = 0; i < search->moves.count; i++)
+    if (!pp_cut_add(cut, search->moves.items[i]))
+      return false;
+  if (!pp_cut_largest(cut, search->keep, &value) || !go_to(search, ancestor))
+    return false;
+  size_t kept = 0;
+  for (size_t i = 0; i < search->moves.count; i++)
+    if (search->keep[search->moves.items[i]])
+      search->moves.items[kept++] = search->moves.items[i];
+  search->moves.count = kept;
+  return true;
+}
+
+static enum outcome commit_moves(pp_search *search) {
+  for (size_t i = search->moves.count; i--;)
+    if (!commit(search, search->moves.items[i]))
+      return OUT_OF_MEMORY;
+  return COMMITTED;
+}
+
+static int compare_choices(const void *a, const void *b) {
+  const struct choice *x = a, *y = b;
+  if (x->change != y->change)
+    return x->change > y->change ? -1 : 1; /* the last one is taken first */
+  return (x->statement < y->statement) - (x->statement > y->statement);
+}
+
+/* Makes the current state the last frame. What stands in `settling` from `settles` on is settled
+ * with it. */
+static bool push_frame(pp_search *search, size_t settles) {
+  const struct pp_run *run = &search->here->run;
+  struct frame frame = {
+      .state = search->current, .next = search->choices.count, .settles = settles};
+  for (size_t i = 0; i < search->ready.count; i++) {
+    pp_index v = search->ready.items[i];
+    int64_t cost = pp_run_cost(run, v);
+    if (cost > search->level) {
+      if (cost < search->blocked)
+        search->blocked = cost;
+      continue;
+    }
+    if (!PP_ROOM(&search->choices))
+      return false;
+    search->choices.items[search->choices.count++] =
+        (struct choice){.change = pp_run_change(run, v), .statement = v};
+  }
+  frame.end = search->choices.count;
+  qsort(search->choices.items + frame.next, frame.end - frame.next, sizeof(struct choice),
+        compare_choices);
+  if (!PP_ROOM(&search->frames) || !PP_ROOM(&search->settling))
+    return false;
+  search->settling.items[search->settling.count++] = search->current;
+  search->frames.items[search->frames.count++] = frame;
+  return true;
+}
+
+static void pop_frame(pp_search *search) {
+  struct frame *frame = search->frames.items + --search->frames.count;
+  search->choices.count = frame->next;
+  search->settling.count = frame->settles;
+}
+
 static bool start_exploration(pp_search *search) {
-  search->states.count = search->heap.count = search->entries = 0;
+  search->states.count = search->frames.count = search->choices.count = search->entries = 0;
+  search->settling.count = 0;
   search->epoch++;
   if (!PP_ROOM(&search->states))
     return false;
@@ -439,50 +491,109 @@ static bool start_exploration(pp_search *search) {
       (struct state){.memory = search->here->run.memory, .parent = -1, .statement = -1};
   search->current = 0;
   bool known;
-  return remember(search, 0, &known) && heap_push(search, 0);
+  return remember(search, 0, &known) && push_frame(search, 0);
 }
 
-/* Executes v and all free moves behind it; tells whether that reaches what was sought: no more
- * memory than at the root, or the end of the whole middle. */
-static bool expand(pp_search *search, pp_index v, bool *reached, bool *complete) {
-  pp_index depth;
+/* Executes v and all free moves behind it. */
+static bool descend_freely(pp_search *search, pp_index v) {
   if (!descend(search, v))
     return false;
-  for (pp_index next; search->here->run.memory > search->states.items[0].memory &&
-                      (next = free_move(search)) >= 0;)
-    if (!descend(search, next))
+  while (search->here->run.memory > search->states.items[0].memory && (v = free_move(search)) >= 0)
+    if (!descend(search, v))
       return false;
-  depth = search->states.items[search->current].depth;
-  *complete |= depth == search->open;
-  *reached = search->here->run.memory <= search->states.items[0].memory ||
-             (depth == search->open && search->open == search->left);
-  if (*reached)
-    return true;
-  bool known;
-  return remember(search, search->current, &known) && (known || heap_push(search, search->current));
+  return true;
 }
 
-static enum outcome finish(pp_search *search) {
-  bool whole = search->here->run.memory > search->states.items[0].memory;
-  if (!whole)
-    return commit_to_minimiser(search) ? COMMITTED : OUT_OF_MEMORY;
-  /* The end of the middle: everything on the way there is the rest of the order. */
-  search->moves.count = 0;
-  for (int32_t s = search->current; search->states.items[s].parent >= 0;
-       s = search->states.items[s].parent) {
-    if (!PP_ROOM(&search->moves))
-      return OUT_OF_MEMORY;
-    search->moves.items[search->moves.count++] = search->states.items[s].statement;
+/* A commit from a state A to Q settles every state between A and where the commit was found once Q
+ * is settled: if one of them led to an end, so would A and then Q. But Q can lead to those that
+ * contain it: they must be explored when they are met again. The states that the commit left begin
+ * at `first` in `settling`. */
+static void abandon_above(pp_search *search, size_t first) {
+  struct state *state = search->states.items;
+  int32_t stamp = ++search->stamps, depth = state[search->current].depth;
+  for (int32_t s = search->current; state[s].parent >= 0; s = state[s].parent)
+    search->stamp[state[s].statement] = stamp;
+  size_t kept = first;
+  for (size_t i = first; i < search->settling.count; i++) {
+    int32_t common = 0, left = search->settling.items[i];
+    for (int32_t s = left; state[s].parent >= 0; s = state[s].parent)
+      common += search->stamp[state[s].statement] == stamp;
+    state[left].abandoned = common == depth;
+    if (!state[left].abandoned)
+      search->settling.items[kept++] = left;
   }
-  if (!go_to(search, 0))
-    return OUT_OF_MEMORY;
-  for (size_t i = search->moves.count; i--;)
-    if (!commit(search, search->moves.items[i]))
-      return OUT_OF_MEMORY;
-  return COMMITTED;
+  search->settling.count = kept;
 }
 
-/* One exploration from the committed set. */
+/* The current state holds no more than the last frame. Every frame that holds as much commits
+ * (frames hold more and more from the root on): its other choices are forgotten. *root: that
+ * reached the root itself, and the moves to make are in search->moves. */
+static bool commit_inside(pp_search *search, size_t *settles, bool *root) {
+  *root = false;
+  for (;;) {
+    int64_t memory = search->here->run.memory;
+    const struct state *state = search->states.items;
+    int32_t ancestor = -1;
+    while (search->frames.count &&
+           state[search->frames.items[search->frames.count - 1].state].memory >= memory) {
+      struct frame *frame = search->frames.items + search->frames.count - 1;
+      ancestor = frame->state;
+      *settles = frame->settles;
+      search->choices.count = frame->next;
+      search->frames.count--;
+    }
+    if (ancestor < 0) {
+      abandon_above(search, *settles);
+      return true;
+    }
+    if (!move_to_minimiser(search, ancestor))
+      return false;
+    *root = ancestor == 0;
+    if (*root)
+      return true;
+    while (search->moves.count)
+      if (!descend(search, search->moves.items[--search->moves.count]))
+        return false;
+  }
+}
+
+/* One step of the exploration: takes the next choice of the last frame. */
+static enum outcome advance(pp_search *search, bool *complete) {
+  struct frame *frame = search->frames.items + search->frames.count - 1;
+  bool known, root = false;
+  size_t settles = search->settling.count;
+  if (frame->end == frame->next) {
+    pop_frame(search);
+    return STUCK;
+  }
+  pp_index v = search->choices.items[--frame->end].statement;
+  search->choices.count = frame->end;
+  if (!go_to(search, frame->state) || !descend_freely(search, v))
+    return OUT_OF_MEMORY;
+  search->visited++;
+  int32_t depth = search->states.items[search->current].depth;
+  *complete |= depth == search->open;
+  if (depth == search->left) { /* the end of the middle: the rest of the order */
+    if (!list_moves(search, 0) || !go_to(search, 0))
+      return OUT_OF_MEMORY;
+    return commit_moves(search);
+  }
+  if (search->here->run.memory <= search->states.items[frame->state].memory) {
+    if (!commit_inside(search, &settles, &root))
+      return OUT_OF_MEMORY;
+    if (root)
+      return commit_moves(search);
+  }
+  if (!remember(search, search->current, &known))
+    return OUT_OF_MEMORY;
+  if (known)
+    search->settling.count = settles;
+  else if (!push_frame(search, settles))
+    return OUT_OF_MEMORY;
+  return STUCK;
+}
+
+/* One exploration from the committed set, depth first. */
 static enum outcome explore(pp_search *search, int64_t budget) {
   bool moved = false, complete = false;
   for (pp_index v; (v = free_move(search)) >= 0; moved = true)
@@ -492,45 +603,17 @@ static enum outcome explore(pp_search *search, int64_t budget) {
     return COMMITTED;
   if (!start_exploration(search))
     return OUT_OF_MEMORY;
-  PP_VECTOR(pp_index) ready = {0};
-  enum outcome outcome = STUCK;
-  while (outcome == STUCK && search->heap.count) {
-    int32_t from = heap_pop(search);
-    if (!go_to(search, from) || !pp_reserve((void **)&ready.items, &ready.capacity,
-                                            search->ready.count, sizeof *ready.items)) {
-      outcome = OUT_OF_MEMORY;
-      break;
+  while (search->frames.count) {
+    enum outcome outcome = advance(search, &complete);
+    if (outcome != STUCK)
+      return outcome;
+    if ((int64_t)search->states.count > budget || (search->stop && search->stop(search->data))) {
+      return go_to(search, 0) ? LIMITED : OUT_OF_MEMORY;
     }
-    ready.count = search->ready.count;
-    memcpy(ready.items, search->ready.items, ready.count * sizeof *ready.items);
-    for (size_t i = 0; outcome == STUCK && i < ready.count; i++) {
-      pp_index v = ready.items[i];
-      int64_t cost = pp_run_cost(&search->here->run, v);
-      bool reached = false;
-      if (search->there->run.done[v])
-        continue;
-      if (cost > search->level) {
-        if (cost < search->blocked)
-          search->blocked = cost;
-        continue;
-      }
-      if (!expand(search, v, &reached, &complete))
-        outcome = OUT_OF_MEMORY;
-      else if (reached)
-        outcome = finish(search);
-      else if (!go_to(search, from))
-        outcome = OUT_OF_MEMORY;
-    }
-    search->visited++;
-    if (outcome == STUCK &&
-        ((int64_t)search->states.count > budget ||
-         (search->stop && search->visited % 64 == 0 && search->stop(search->data))))
-      outcome = LIMITED;
   }
-  free(ready.items);
-  if ((outcome == STUCK || outcome == LIMITED) && !go_to(search, 0))
+  if (!go_to(search, 0))
     return OUT_OF_MEMORY;
-  return outcome == STUCK && complete ? COMPLETED : outcome;
+  return complete ? COMPLETED : STUCK;
 }
 
 /* Explores a component from one side until it is used up or does not yield. */
@@ -538,7 +621,6 @@ static enum outcome explore_component(pp_search *search, int side, pp_index comp
                                       int64_t budget, bool *committed) {
   const size_t *start = search->starts.items;
   search->here = search->side + side;
-  search->there = search->side + 1 - side;
   search->explored = component;
   search->open = 0;
   search->ready.count = 0;
