@@ -11,7 +11,7 @@ from .core import plan
 from .errors import Refusal
 
 __version__ = "0.1.0"
-__all__ = ["Refusal", "load", "optimize", "plan", "session"]
+__all__ = ["Refusal", "default_session", "load", "optimize", "plan"]
 
 
 def optimize(**options):
@@ -36,8 +36,8 @@ def load(directory):
     return load_saved(directory)
 
 
-def session():
-    """The session of `torch.compile(..., backend="peakproof")` in this process."""
-    from .backend import default_session
+def default_session():
+    """The session of `torch.compile(..., backend="peakproof")` in this process. Needs torch."""
+    from .backend import default_session as found
 
-    return default_session()
+    return found()

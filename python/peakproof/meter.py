@@ -55,7 +55,6 @@ class Memtrace:
 
     def start(self):
         self._collect = gc.isenabled()
-        gc.collect()
         gc.disable()
         self._interval = LIBRARY.pp_memtrace_open()
         if self._interval < 0:
@@ -108,7 +107,6 @@ class Profiler:
         import torch
 
         self._collect = gc.isenabled()
-        gc.collect()
         gc.disable()
         self._count = 0
         self._mark = None

@@ -239,7 +239,11 @@ class Profiler:
             value = self.env[s.targets[0]]
             if s.kind == kinds.NODE:
                 self.note_result(s, value)
-            self.bind(s.targets[0], value, s)
+            numbers = self.bind(s.targets[0], value, s)
+            if s.kind == kinds.ITEM:
+                for n in numbers:  # a part of a tuple gets its own name
+                    if self.storages[n].name == s.uses[0]:
+                        self.storages[n].name = s.targets[0]
             if s.kind in (kinds.ALIAS, kinds.ITEM):
                 created = [n for n in self.names[s.targets[0]] if self.storages[n].created == s.index]
                 if created:

@@ -32,7 +32,7 @@ def plain_signature(signature):
 
 
 def save(results, directory, torch_version):
-    """Writes everything that is known about `results` (optimize.Result) into `directory`."""
+    """Writes everything that is known about `results` (pipeline.Result) into `directory`."""
     os.makedirs(directory, exist_ok=True)
     index = {"peakproof_session": VERSION, "torch": torch_version, "programs": []}
     for r in results:

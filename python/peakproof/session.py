@@ -11,7 +11,7 @@ import torch
 from . import meter as meters
 from . import saved
 from .errors import Refusal
-from .optimize import Optimizer, Options, Report, Result, compile_call, signature
+from .pipeline import Optimizer, Options, Report, Result, compile_call, signature
 from .split import split
 
 log = logging.getLogger("peakproof")
@@ -91,7 +91,7 @@ class ModuleView:
 class Session:
     """Programs that were compiled while it was active, each with its result.
 
-    Options: see peakproof.optimize. `results` is a list of optimize.Result, in order of first calls.
+    Options: see peakproof.optimize. `results` is a list of pipeline.Result, in order of first calls.
     """
 
     def __init__(self, **options):

@@ -109,7 +109,12 @@ class _Splitter:
         raise Refusal(reason, node.lineno, self.segment(node))
 
     def segment(self, node):
-        return ast.get_source_segment(self.text, node)
+        """The text of a node. Columns of ast count bytes of UTF-8."""
+        first, last = node.lineno - 1, node.end_lineno - 1
+        lines = [line.encode() for line in self.lines[first : last + 1]]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return b"\n".join(lines).decode()
 
     def find_call(self):
         """The function to split, and whether it is a method of Runner."""

@@ -4,6 +4,7 @@ Any doubt raises Refusal; the caller then keeps the stock program. The user's ar
 read: everything runs on clones.
 """
 
+import gc
 import hashlib
 import time
 import types
@@ -31,6 +32,8 @@ class Options:
     state_limit: int = 0  # states of the exact search; 0: the default
     split_reuse: bool = False
     install: bool = True
+    # Called as inspect(optimizer, originals, held) behind verification; for benchmarks.
+    inspect: object = None
 
 
 @dataclass
@@ -105,10 +108,6 @@ class Clock:
         self.last = now
 
 
-def source_hash(text):
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 class Optimizer:
     """Carries one program through all steps. `stock` is the callable that Inductor made."""
 
@@ -151,6 +150,7 @@ class Optimizer:
         verify.check_arguments(args)
         self.result.signature = signature(args)
         originals = list(args)
+        gc.collect()  # garbage that goes away in the middle of a measurement would count
         self.meter = meters.meter()
         self.report.meter = self.meter.name
         clock.lap("split")
@@ -167,6 +167,8 @@ class Optimizer:
         clock.lap("realize")
         self.check(originals, held, model)
         clock.lap("verify")
+        if self.options.inspect is not None:
+            self.options.inspect(self, originals, held)
         del originals
         self.decide()
 
