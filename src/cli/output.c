@@ -70,8 +70,8 @@ pp_status pp_output_open(const char *path, pp_output **output, pp_error *error) 
   struct stat old;
   bool exists = !stat(path, &old);
   pp_output *made = pp_zalloc(1, sizeof *made);
-  if (made)
-    made->place = exists ? realpath(path, NULL) : strdup(path);
+  if (made) /* a pipe behind /dev/stdout has no real path */
+    made->place = exists && S_ISREG(old.st_mode) ? realpath(path, NULL) : strdup(path);
   if (!made || !made->place) {
     output_free(made);
     return pp_fail_memory(error);

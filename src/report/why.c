@@ -123,7 +123,7 @@ static void when(const pp_why *why, pp_index step, bool begin, char *text, size_
   if (step < 0 || step >= n)
     snprintf(text, size, "%s", begin ? "before the start" : "after the end");
   else
-    snprintf(text, size, "step %d, %.40s", step,
+    snprintf(text, size, "step %d, %.22s", step,
              pp_program_statement(why->program, statement_at(why, step)).name);
 }
 
@@ -138,7 +138,7 @@ static void list_held(const pp_why *why, const struct peak *peak, FILE *file) {
       continue;
     }
     const char *name = pp_program_storage(why->program, h->storage).name;
-    snprintf(storage, sizeof storage, "%d%s%.40s%s", h->storage, *name ? " " : "", name,
+    snprintf(storage, sizeof storage, "%d%s%.22s%s", h->storage, *name ? " " : "", name,
              h->used ? " *" : "");
     when(why, h->since, true, since, sizeof since);
     when(why, h->until, false, until, sizeof until);
@@ -168,24 +168,24 @@ static void say_order(const pp_why *why, const struct peak *peak, FILE *file) {
 
 static void levers(const pp_why *why, const struct peak *peak, FILE *file) {
   char text[PP_BYTES_TEXT];
-  bool floor = peak->bytes <= peak->floor;
+  pp_bytes_text(text, peak->floor);
   fprintf(file, "\nWhat can lower it\n");
   say_order(why, peak, file);
-  if (floor)
-    fprintf(file,
-            "  recomputation  cannot help: the peak is the floor\n"
-            "  splitting      can help: the floor, %s, is what one statement needs: ",
-            pp_bytes_text(text, peak->floor));
+  if (peak->floor_statement < 0) {
+    fprintf(file, "  recomputation  cannot help\n"
+                  "  splitting      cannot help: the peak is what exists from start to end\n");
+    return;
+  }
+  if (peak->bytes <= peak->floor)
+    fprintf(file, "  recomputation  cannot help: the peak is what one statement needs\n"
+                  "  splitting      can help: ");
   else
     fprintf(file,
-            "  recomputation  may help, down to the floor of %s at best\n"
-            "  splitting      does not help before that; the floor is set by ",
-            pp_bytes_text(text, peak->floor));
-  if (peak->floor_statement >= 0)
-    name_statement(why, peak->floor_statement, file);
-  else
-    fprintf(file, "what exists from start to end");
-  fputc('\n', file);
+            "  recomputation  may help, at best down to %s, what one statement needs\n"
+            "  splitting      does not help before that: ",
+            text);
+  name_statement(why, peak->floor_statement, file);
+  fprintf(file, " needs %s\n", text);
 }
 
 pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *error) {

@@ -1,0 +1,4 @@
+peakproof plan nothing.tflite
+echo "exit $?"
+peakproof plan .
+echo "exit $?"

@@ -1,0 +1,5 @@
+cp $DATA/programs/hard/layer8x100_2.json p.json
+begin=$(date +%s%N)
+peakproof plan p.json --time-limit 0.5 -q
+echo "exit $?"
+[ $((($(date +%s%N) - begin) / 1000000)) -lt 5000 ] && echo "in time"

@@ -1,0 +1,1 @@
+peakproof plan $DATA/tflite/gap_ring.tflite | sed "s,$DATA,DATA,"

@@ -1,0 +1,1 @@
+peakproof plan -q $DATA/tflite/gap_ring.tflite
