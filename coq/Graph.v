@@ -191,9 +191,10 @@ Qed.
 
 (** ** Ancestors *)
 
-(** The number of steps that a search takes at most. *)
-Definition edges (preds : table (list N)) : nat :=
-  fold_left (fun k x => (length (get [] x preds) + k)%nat) (ids (statements p)) 1%nat.
+(** More than the steps that a search takes: each statement is expanded once. *)
+Definition enough_fuel (preds : table (list N)) : nat :=
+  fold_left (fun k x => fold_left (fun k _ => S (S k)) (get [] x preds) (S k))
+    (ids (statements p)) 1%nat.
 
 Record search := Search {
   seen : set;

@@ -108,6 +108,23 @@ Proof.
   - apply NoDup_ids.
 Qed.
 
+(** The original order is legal: what is said of all legal orders is not empty. *)
+Lemma original_legal : legal (ids (statements p)).
+Proof.
+  split; [ apply Permutation_refl | ].
+  intros done v rest E u Hu.
+  assert (Hin : In u (ids (statements p))) by (apply in_ids; now apply before_range in Hu).
+  rewrite E in Hin. apply in_app_or in Hin. destruct Hin as [ | Hin ]; [ assumption | exfalso ].
+  assert (H : forall start count l, from start count = l ++ v :: rest -> In u (v :: rest) -> v <= u).
+  { intros start count. revert start. induction count as [ | count IH ]; intros start l F G.
+    - destruct l; discriminate.
+    - destruct l as [ | w l ]; cbn in F; injection F as F F'.
+      + subst. assert (K : In u (from v (S count))) by (cbn [from]; assumption).
+        apply in_from in K. lia.
+      + now apply IH in F'. }
+  specialize (H _ _ _ E Hin). unfold before in Hu. lia.
+Qed.
+
 (** What has run before a statement is closed under direct predecessors ... *)
 Lemma legal_closed order done rest :
   legal order -> order = done ++ rest -> forall u x, before u x -> In x done -> In u done.

@@ -115,6 +115,15 @@ Proof. apply NoDup_from. Qed.
 Lemma length_from count : forall start, length (from start count) = count.
 Proof. induction count; intro; cbn; auto. Qed.
 
+Lemma from_last count : forall start,
+  from start (S count) = from start count ++ [ start + N.of_nat count ].
+Proof.
+  induction count as [ | count IH ]; intro start.
+  - cbn. now rewrite N.add_0_r.
+  - change (from start (S (S count))) with (start :: from (N.succ start) (S count)).
+    rewrite IH. cbn [from app]. do 3 f_equal. lia.
+Qed.
+
 Lemma length_ids k : length (ids k) = N.to_nat k.
 Proof. apply length_from. Qed.
 
@@ -159,6 +168,12 @@ Proof. induction l as [ | a l IH ]; cbn; [ reflexivity | ]. rewrite IH. lia. Qed
 
 Lemma sum_zero {A} (l : list A) : sum (fun _ => 0) l = 0.
 Proof. induction l; cbn; auto. Qed.
+
+Lemma sum_app {A} (f : A -> N) l l' : sum f (l ++ l') = sum f l + sum f l'.
+Proof. induction l as [ | a l IH ]; cbn; [ reflexivity | ]. rewrite IH. lia. Qed.
+
+Lemma sum_map {A B} (f : B -> N) (g : A -> B) l : sum f (map g l) = sum (fun a => f (g a)) l.
+Proof. induction l as [ | a l IH ]; cbn; [ reflexivity | ]. now rewrite IH. Qed.
 
 Lemma sum_swap {A B} (f : A -> B -> N) la lb :
   sum (fun a => sum (f a) lb) la = sum (fun b => sum (fun a => f a b) la) lb.

@@ -100,12 +100,19 @@ Fixpoint run (steps : list (N * list N)) (started gone : bag) (highest : N) : N 
         (N.max highest (work p v + total started' - total gone))
   end.
 
-Definition compute_peak (order : list N) : N :=
+(** What has begun, and what of that has ended, before the first statement. *)
+Definition start_bags (accessed : set) : bag * bag :=
+  let here := filter (fun s => live_in (storage_of p s)) (ids (storages p)) in
+  (insert_all (bytes p) here no_bag,
+   insert_all (bytes p)
+     (filter (fun s => negb (live_out (storage_of p s)) && negb (mem s accessed)) here) no_bag).
+
+(** The bytes before the first statement, and the peak. *)
+Definition compute (order : list N) : N * N :=
   let (steps, accessed) := endings order in
-  let started := insert_all (bytes p) (filter (fun s => live_in (storage_of p s)) (ids (storages p))) no_bag in
-  let gone := insert_all (bytes p) (filter (fun s => live_in (storage_of p s) &&
-                 negb (live_out (storage_of p s)) && negb (mem s accessed)) (ids (storages p))) no_bag in
-  run steps started gone (total started - total gone).
+  let (started, gone) := start_bags accessed in
+  let start := total started - total gone in
+  (start, run steps started gone start).
 
 Hypothesis wf : well_formed = true.
 
@@ -256,35 +263,43 @@ Proof.
     + assumption.
 Qed.
 
-Theorem compute_peak_correct order : legal p order -> compute_peak order = peak p order.
+Lemma tracks_start order :
+  legal p order ->
+  let (started, gone) := start_bags (snd (endings order)) in tracks nothing started gone.
 Proof.
-  intro Hl. unfold compute_peak.
-  assert (M := mem_endings order). assert (R := run_peak order []).
+  intro Hl. unfold start_bags. set (here := filter _ (ids (storages p))).
+  assert (Hhere : forall s, In s here <-> s < storages p /\ live_in (storage_of p s) = true).
+  { intro s. unfold here. now rewrite filter_In, in_ids. }
+  split; [ | split ].
+  - apply weighed_insert_all; [ | apply weighed_none ]. intros s Hs. now apply Hhere.
+  - apply weighed_insert_all; [ | apply weighed_none ].
+    intros s Hs. apply filter_In in Hs. now apply Hhere.
+  - intros s Hs.
+    assert (B : begun p nothing s = live_in (storage_of p s)).
+    { apply eq_iff_eq_true. rewrite begun_spec. unfold nothing. split; [ | auto ].
+      intros [ | (u & _ & _ & F) ]; [ assumption | discriminate ]. }
+    assert (E : ended p nothing s = true <->
+      live_out (storage_of p s) = false /\ mem s (snd (endings order)) = false).
+    { rewrite ended_spec, <- not_true_iff_false, <- (not_true_iff_false (mem s _)), mem_endings.
+      unfold nothing. split; intros [ A F ]; (split; [ assumption | ]).
+      - intros (u & Hu & Hu'). apply (legal_range p) in Hu; [ | assumption ].
+        specialize (F u Hu Hu'). discriminate.
+      - intros u Hu Hu'. exfalso. apply F. exists u.
+        split; [ now apply (legal_range p) | assumption ]. }
+    rewrite B. rewrite !mem_insert_all. cbn [members no_bag]. rewrite mem_empty, !orb_false_r.
+    split; apply eq_iff_eq_true; rewrite existsb_eqb.
+    + rewrite Hhere. tauto.
+    + rewrite filter_In, Hhere, !andb_true_iff, !negb_true_iff, E. tauto.
+Qed.
+
+Theorem compute_correct order :
+  legal p order -> compute order = (memory p nothing, peak p order).
+Proof.
+  intro Hl. unfold compute.
+  assert (T := tracks_start order Hl). assert (R := run_peak order []).
   destruct (endings order) as [ steps accessed ]. cbn [fst snd] in *.
-  set (started := insert_all _ _ no_bag). set (gone := insert_all _ _ no_bag).
-  assert (T : tracks nothing started gone).
-  { split; [ | split ].
-    - apply weighed_insert_all; [ | apply weighed_none ].
-      intros s Hs. apply filter_In in Hs. now apply in_ids.
-    - apply weighed_insert_all; [ | apply weighed_none ].
-      intros s Hs. apply filter_In in Hs. now apply in_ids.
-    - intros s Hs.
-      assert (B : begun p nothing s = live_in (storage_of p s)).
-      { apply eq_iff_eq_true. rewrite begun_spec. unfold nothing. split; [ | auto ].
-        intros [ | (u & _ & _ & F) ]; [ assumption | discriminate ]. }
-      assert (E : ended p nothing s = true <->
-        live_out (storage_of p s) = false /\ mem s accessed = false).
-      { rewrite ended_spec, <- not_true_iff_false, <- (not_true_iff_false (mem s accessed)), M.
-        unfold nothing. split; intros [ A F ]; (split; [ assumption | ]).
-        - intros (u & Hu & Hu'). apply (legal_range p) in Hu; [ | assumption ].
-          specialize (F u Hu Hu'). discriminate.
-        - intros u Hu Hu'. exfalso. apply F. exists u. split; [ now apply (legal_range p) | assumption ]. }
-      rewrite B. split; apply eq_iff_eq_true.
-      + unfold started. rewrite mem_insert_all. cbn [members no_bag]. rewrite mem_empty, orb_false_r.
-        rewrite existsb_eqb, filter_In, in_ids. tauto.
-      + unfold gone. rewrite mem_insert_all. cbn [members no_bag]. rewrite mem_empty, orb_false_r.
-        rewrite existsb_eqb, filter_In, in_ids, !andb_true_iff, !negb_true_iff, E. tauto. }
-  rewrite (tracks_memory nothing started gone T).
+  destruct (start_bags accessed) as [ started gone ].
+  rewrite (tracks_memory nothing started gone T). f_equal.
   unfold peak. apply R; assumption.
 Qed.
 

@@ -1,0 +1,937 @@
+(** Checking a forward trap, by the rules of doc/certificate.md. A reverse one is a forward one of
+    the reversed program (Check.v).
+
+    What is proved here: what is accepted is a bound. That all that obeys the rules is accepted is
+    not proved. *)
+
+From Coq Require Import NArith List Bool Lia.
+From Peakproof Require Import Sets Program Cost Graph Simulate Trap Certificate.
+Import ListNotations.
+Open Scope N_scope.
+
+Section TrapCheck.
+
+Variable p : program.
+Variable preds : table (list N).   (* the direct predecessors *)
+Variable T : set.                  (* the trap *)
+Variable lasting : set.            (* the storages that cannot have ended *)
+Variable bound : N.
+
+Definition touched (v : N) : list N := map on (accesses p v).
+Definition is_before (u x : N) : bool := existsb (N.eqb u) (get [] x preds).
+
+(** What may have run when [v] is the first statement outside [T]; see Trap.v. *)
+Definition inside : state := fun u => mem u T.
+
+(** ** Chains (rules 2, 3 and 5) *)
+
+Fixpoint check_descent (u : N) (run : list N) (s : N) : bool :=
+  match run with
+  | [] => touches p u s
+  | x :: run' => is_before x u && mem x T && check_descent x run' s
+  end.
+
+Definition check_run (s : N) (run : list N) (s' : N) : bool :=
+  match run with
+  | [] => false
+  | u :: run' => (u <? statements p) && mem u T && touches p u s && check_descent u run' s'
+  end.
+
+Definition chain_storages (c : chain) : list N := storages_of (first c) (links c).
+
+Fixpoint check_links (line s : N) (l : list (list N * N)) : outcome unit :=
+  match l with
+  | [] => Accepted tt
+  | (run, s') :: l' => require (check_run s run s') line (Run_broken s);; check_links line s' l'
+  end.
+
+(** [started] are the storages accessed by what must have run. *)
+Definition check_chain (started : set) (c : chain) : outcome unit :=
+  let line := chain_line c in
+  let last := last_of (first c) (links c) in
+  require (live_in (storage_of p (first c)) || mem (first c) started) line (Storage_not_begun (first c));;
+  check_links line (first c) (links c);;
+  require (mem last lasting) line (Storage_ended last).
+
+(** ** A base: statements that are ancestors of all its exits, and chains *)
+
+Record base := {
+  behind : set;                      (* A: the anchors and their ancestors *)
+  started : set;                     (* storages accessed in A *)
+  fixed : bag;                       (* storages that have begun and cannot have ended *)
+  count : N;                         (* of chains *)
+  rows : table (N * list N);         (* their weights and storages *)
+  through : table (option N);        (* of a storage: the chain through it *)
+  heavy : list N;                    (* chains heavier than a storage on it *)
+  excluded : bag;                    (* chains through a fixed storage: these never count *)
+  weights : N                        (* of all chains *)
+}.
+
+Definition row (b : base) (i : N) : N * list N := get (0, []) i (rows b).
+Definition row_weight (b : base) (i : N) : N := fst (row b i).
+Definition chain_through (b : base) (s : N) : option N := get None s (through b).
+
+Definition base_of (anchors found : list N) : base :=
+  let statements_behind := append anchors found in
+  let initially := filter (fun s => live_in (storage_of p s) && mem s lasting) (ids (storages p)) in
+  let start := fold_left (fun t v => add_all (touched v) t) statements_behind empty in
+  {| behind := add_all statements_behind empty;
+     started := start;
+     fixed := fold_left (fun b v => insert_all (bytes p) (filter (fun s => mem s lasting) (touched v)) b)
+                statements_behind (insert_all (bytes p) initially no_bag);
+     count := 0;
+     rows := no_rows _;
+     through := no_rows _;
+     heavy := [];
+     excluded := no_bag;
+     weights := 0 |}.
+
+(** No storage may be on two chains of a base, nor twice on one. *)
+Definition claim_storage (line i : N) (t : table (option N)) (s : N) : outcome (table (option N)) :=
+  require (s <? storages p) line (Storage_unknown s);;
+  match get None s t with
+  | Some _ => Refuted line (Storage_twice s)
+  | None => Accepted (put s (Some i) t)
+  end.
+
+Definition add_base_chain (b : base) (c : chain) : outcome base :=
+  let i := count b in
+  let l := chain_storages c in
+  through' <- fold (claim_storage (chain_line c) i) l (through b);
+  check_chain (started b) c;;
+  Accepted
+    {| behind := behind b;
+       started := started b;
+       fixed := fixed b;
+       count := N.succ i;
+       rows := put i (weight c, l) (rows b);
+       through := through';
+       heavy := if existsb (fun s => bytes p s <? weight c) l then i :: heavy b else heavy b;
+       excluded := if existsb (fun s => mem s (members (fixed b))) l
+                   then insert (fun _ => weight c) (excluded b) i else excluded b;
+       weights := weight c + weights b |}.
+
+(** ** An exit *)
+
+Record account := {
+  has_started : set;      (* storages accessed by an ancestor outside A; see [started] *)
+  is_fixed : bag;         (* storages that the exit accesses, or constant for it *)
+  is_excluded : bag       (* the chains of the base that do not count *)
+}.
+
+Definition fix_storage (b : base) (a : account) (s : N) : account :=
+  {| has_started := has_started a;
+     is_fixed := insert (bytes p) (is_fixed a) s;
+     is_excluded := match chain_through b s with
+                    | Some i => insert (row_weight b) (is_excluded a) i
+                    | None => is_excluded a
+                    end |}.
+
+Definition start_storage (b : base) (a : account) (s : N) : account :=
+  let a' := {| has_started := add s (has_started a);
+               is_fixed := is_fixed a;
+               is_excluded := is_excluded a |} in
+  if mem s lasting then fix_storage b a' s else a'.
+
+Definition account_of (b : base) (more_behind : list N) (v : N) : account :=
+  let a := {| has_started := started b; is_fixed := fixed b; is_excluded := excluded b |} in
+  let a' := fold_left (fun a u => fold_left (start_storage b) (touched u) a) more_behind a in
+  fold_left (fix_storage b) (touched v) a'.
+
+(** What the base puts on a storage. *)
+Definition base_load (b : base) (a : account) (s : N) : N :=
+  match chain_through b s with
+  | Some i => if mem i (members (is_excluded a)) then 0 else row_weight b i
+  | None => 0
+  end.
+
+(** Own chains: the weight that they put on each storage, and together. *)
+Record own := { loads : table N; own_weight : N }.
+
+Definition load_storage (b : base) (a : account) (c : chain) (l : table N * set) (s : N)
+    : outcome (table N * set) :=
+  let (t, seen) := l in
+  let line := chain_line c in
+  require (s <? storages p) line (Storage_unknown s);;
+  require (negb (mem s seen)) line (Storage_twice s);;
+  require (negb (mem s (members (is_fixed a)))) line (Storage_fixed s);;
+  let sum := weight c + get 0 s t in
+  require (base_load b a s + sum <=? bytes p s) line (Storage_overloaded s);;
+  Accepted (put s sum t, add s seen).
+
+Definition add_own_chain (b : base) (a : account) (o : own) (c : chain) : outcome own :=
+  l <- fold (load_storage b a c) (chain_storages c) (loads o, empty);
+  check_chain (has_started a) c;;
+  Accepted {| loads := fst l; own_weight := weight c + own_weight o |}.
+
+Definition check_exit (fuel : nat) (b : base) (anchors : list N) (seen_exits : set) (e : exit_lines)
+    : outcome set :=
+  let v := exit_statement e in
+  let line := exit_line e in
+  require ((v <? statements p) && negb (mem v T) && forallb (fun u => mem u T) (get [] v preds))
+    line (Exit_is_none v);;
+  require (negb (mem v seen_exits)) line (Exit_twice v);;
+  let r := search_from preds (behind b) fuel (get [] v preds) search_none in
+  let hit := add_all (edge r) empty in
+  require (forallb (fun a => mem a hit) anchors) line (Anchor_not_before_exit v);;
+  let a := account_of b (found r) v in
+  require (forallb (fun i => mem i (members (is_excluded a))) (heavy b)) line Base_overloaded;;
+  o <- fold (add_own_chain b a) (exit_chains e) {| loads := no_rows _; own_weight := 0 |};
+  let sum := work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + own_weight o in
+  require (bound <=? sum) line (Exit_costs v sum);;
+  Accepted (add v seen_exits).
+
+Definition check_anchor (line : N) (seen_anchors : set) (v : N) : outcome set :=
+  require ((v <? statements p) && mem v T) line (Anchor_outside v);;
+  require (negb (mem v seen_anchors)) line (Anchor_twice v);;
+  Accepted (add v seen_anchors).
+
+Definition check_base (fuel : nat) (seen_exits : set) (g : base_lines) : outcome set :=
+  let anchors := base_anchors g in
+  let line := base_line g in
+  fold (check_anchor line) anchors empty;;
+  let stack := fold_left (fun l a => append (get [] a preds) l) anchors [] in
+  let r := search_from preds empty fuel stack search_none in
+  fold (fun _ a => require (negb (mem a (seen r))) line (Anchor_before_anchor a)) anchors tt;;
+  b <- fold add_base_chain (base_chains g) (base_of anchors (found r));
+  fold (check_exit fuel b anchors) (base_exits g) seen_exits.
+
+(** ** Soundness *)
+
+Hypothesis wf : well_formed p = true.
+Hypothesis preds_spec : forall u x, x < statements p -> In u (get [] x preds) <-> before p u x.
+Hypothesis lasting_spec : forall s, mem s lasting = true ->
+  live_out (storage_of p s) = true \/
+  exists u, u < statements p /\ mem u T = false /\ touches p u s = true.
+
+(** [S] is closed and inside [T]. *)
+Definition fits (S : state) : Prop :=
+  down_set p S /\ forall u, u < statements p -> S u = true -> mem u T = true.
+
+Lemma in_touched_below v s : v < statements p -> In s (touched v) -> s < storages p.
+Proof.
+  intros Hv H. apply in_map_iff in H. destruct H as (a & <- & Ha). now apply (well_formed_spec p v).
+Qed.
+
+Lemma lasting_not_ended S s : fits S -> mem s lasting = true -> ended p S s = false.
+Proof.
+  intros [ _ Hin ] H. apply not_true_iff_false. rewrite ended_spec. intros [ A B ].
+  destruct (lasting_spec s H) as [ C | (u & C & D & E) ]; [ congruence | ].
+  specialize (B u C E). specialize (Hin u C B). congruence.
+Qed.
+
+Lemma is_before_spec u x : x < statements p -> is_before u x = true <-> before p u x.
+Proof. intro H. unfold is_before. rewrite existsb_eqb. now apply preds_spec. Qed.
+
+Lemma check_descent_sound s run : forall u,
+  u < statements p -> check_descent u run s = true -> descends p u run s.
+Proof.
+  induction run as [ | x run IH ]; cbn; intros u Hu H; [ assumption | ].
+  rewrite !andb_true_iff in H. destruct H as [ [ Hx _ ] H ].
+  apply is_before_spec in Hx; [ | assumption ]. split; [ assumption | ].
+  apply IH; [ now apply before_range in Hx | assumption ].
+Qed.
+
+Lemma check_run_sound s run s' : check_run s run s' = true -> joins p s run s'.
+Proof.
+  destruct run as [ | u run ]; cbn; [ discriminate | ].
+  rewrite !andb_true_iff, N.ltb_lt. intros (((Hu & _) & Ht) & H).
+  repeat split; auto. now apply check_descent_sound.
+Qed.
+
+Lemma check_links_sound line l : forall s,
+  check_links line s l = Accepted tt -> follows p s l.
+Proof.
+  induction l as [ | [ run s' ] l IH ]; cbn [check_links follows]; intros s H; [ easy | ].
+  apply bind_accepted in H. destruct H as ([] & H & H').
+  apply require_accepted in H. split; [ now apply check_run_sound | now apply IH ].
+Qed.
+
+Lemma check_chain_sound start c :
+  check_chain start c = Accepted tt ->
+  forall S, fits S -> (forall s, mem s start = true -> begun p S s = true) ->
+  exists x, In x (chain_storages c) /\ live p S x = true.
+Proof.
+  unfold check_chain. intros H S HS Hstart.
+  apply bind_accepted in H. destruct H as ([] & H1 & H).
+  apply bind_accepted in H. destruct H as ([] & H2 & H3).
+  apply require_accepted in H1. apply require_accepted in H3.
+  apply check_links_sound in H2.
+  apply chain_live; auto.
+  - now destruct HS.
+  - apply orb_true_iff in H1. destruct H1 as [ H1 | H1 ]; [ | now apply Hstart ].
+    apply begun_spec. now left.
+  - now apply lasting_not_ended.
+Qed.
+
+(** *** Bases *)
+
+(** [S] holds what is behind a base. *)
+Definition holds_base (b : base) (S : state) : Prop := forall u, mem u (behind b) = true -> S u = true.
+
+Record base_ok (b : base) : Prop := {
+  ok_behind : forall u, mem u (behind b) = true -> u < statements p;
+  ok_started : forall s, mem s (started b) = true ->
+    exists u, mem u (behind b) = true /\ touches p u s = true;
+  ok_fixed : weighed (bytes p) (storages p) (fixed b);
+  ok_fixed_spec : forall s, mem s (members (fixed b)) = true ->
+    mem s lasting = true /\
+    (live_in (storage_of p s) = true \/ exists u, mem u (behind b) = true /\ touches p u s = true);
+  ok_through : forall s i, chain_through b s = Some i -> i < count b /\ In s (snd (row b i));
+  ok_storages : forall i s, i < count b -> In s (snd (row b i)) ->
+    s < storages p /\ chain_through b s = Some i;
+  ok_once : forall i, i < count b -> NoDup (snd (row b i));
+  ok_live : forall i, i < count b -> forall S, fits S -> holds_base b S ->
+    exists x, In x (snd (row b i)) /\ live p S x = true;
+  ok_heavy : forall i s, i < count b -> ~ In i (heavy b) -> In s (snd (row b i)) ->
+    row_weight b i <= bytes p s;
+  ok_excluded : weighed (row_weight b) (count b) (excluded b);
+  ok_excluded_spec : forall s i, mem s (members (fixed b)) = true -> chain_through b s = Some i ->
+    mem i (members (excluded b)) = true;
+  ok_weights : weights b = sum (row_weight b) (ids (count b))
+}.
+
+Lemma mem_fold_started l : forall t s,
+  mem s (fold_left (fun t v => add_all (touched v) t) l t) = true ->
+  mem s t = true \/ exists v, In v l /\ touches p v s = true.
+Proof.
+  induction l as [ | v l IH ]; cbn; intros t s H; [ now left | ].
+  apply IH in H. destruct H as [ H | (w & Hw & H) ]; [ | eauto ].
+  rewrite mem_add_all, orb_true_iff, existsb_eqb in H.
+  destruct H as [ H | H ]; [ | now left ].
+  right. exists v. split; [ now left | now apply in_touched ].
+Qed.
+
+Lemma fold_fixed l : forall b,
+  (forall v, In v l -> v < statements p) -> weighed (bytes p) (storages p) b ->
+  let b' := fold_left (fun b v =>
+    insert_all (bytes p) (filter (fun s => mem s lasting) (touched v)) b) l b in
+  weighed (bytes p) (storages p) b' /\
+  forall s, mem s (members b') = true ->
+    mem s (members b) = true \/
+    (mem s lasting = true /\ exists v, In v l /\ touches p v s = true).
+Proof.
+  induction l as [ | v l IH ]; cbn [fold_left]; intros b Hl Hb; [ auto | ].
+  destruct (IH (insert_all (bytes p) (filter (fun s => mem s lasting) (touched v)) b)) as [ A B ].
+  - intros; apply Hl; now right.
+  - apply weighed_insert_all; [ | assumption ].
+    intros s H. apply filter_In in H. apply (in_touched_below v); [ apply Hl; now left | tauto ].
+  - split; [ exact A | ]. intros s H. apply B in H. destruct H as [ H | (H & w & Hw & H') ].
+    + rewrite mem_insert_all, orb_true_iff, existsb_eqb, filter_In in H.
+      destruct H as [ [ H H' ] | H ]; [ right | now left ].
+      split; [ assumption | ]. exists v. split; [ now left | now apply in_touched ].
+    + right. split; [ assumption | ]. exists w. split; [ now right | assumption ].
+Qed.
+
+Lemma base_of_ok anchors found :
+  (forall u, In u anchors \/ In u found -> u < statements p) -> base_ok (base_of anchors found).
+Proof.
+  intro H.
+  assert (Hl : forall u, In u (append anchors found) -> u < statements p).
+  { intros u Hu. apply H. now apply in_append. }
+  assert (Hm : forall u, mem u (behind (base_of anchors found)) = true <-> In u (append anchors found)).
+  { intro u. apply mem_of_list. }
+  assert (Hinit : weighed (bytes p) (storages p) (insert_all (bytes p)
+    (filter (fun s => live_in (storage_of p s) && mem s lasting) (ids (storages p))) no_bag)).
+  { apply weighed_insert_all; [ | apply weighed_none ].
+    intros s Hs. apply filter_In in Hs. now apply in_ids. }
+  destruct (fold_fixed (append anchors found) _ Hl Hinit) as [ F1 F2 ].
+  constructor.
+  - intros u Hu. now apply Hl, Hm.
+  - intros s Hs. apply mem_fold_started in Hs. rewrite mem_empty in Hs.
+    destruct Hs as [ | (v & Hv & Ht) ]; [ discriminate | ]. exists v. now rewrite Hm.
+  - exact F1.
+  - intros s Hs. apply F2 in Hs. destruct Hs as [ Hs | (Hs & v & Hv & Ht) ].
+    + rewrite mem_insert_all, orb_true_iff, existsb_eqb, filter_In, andb_true_iff in Hs.
+      destruct Hs as [ (_ & A & B) | Hs ]; [ tauto | ].
+      cbn [members no_bag] in Hs. rewrite mem_empty in Hs. discriminate.
+    + split; [ assumption | ]. right. exists v. now rewrite Hm.
+  - intros s i. unfold chain_through. cbn [base_of through]. rewrite get_no_rows. discriminate.
+  - cbn. lia.
+  - cbn. lia.
+  - cbn. lia.
+  - cbn. lia.
+  - apply weighed_none.
+  - intros s i _. unfold chain_through. cbn [base_of through]. rewrite get_no_rows. discriminate.
+  - reflexivity.
+Qed.
+
+(** What [fold claim_storage] did. *)
+Lemma claim_storages line i l t t' :
+  fold (claim_storage line i) l t = Accepted t' ->
+  NoDup l /\ (forall s, In s l -> s < storages p /\ get None s t = None) /\
+  forall s, get None s t' = if existsb (N.eqb s) l then Some i else get None s t.
+Proof.
+  revert t. induction l as [ | s l IH ]; intros t H; cbn [fold] in H.
+  - injection H as <-. split; [ constructor | ]. split; [ easy | reflexivity ].
+  - apply bind_accepted in H. destruct H as (t1 & H1 & H).
+    unfold claim_storage in H1. apply bind_accepted in H1. destruct H1 as ([] & Hs & H1).
+    apply require_accepted, N.ltb_lt in Hs.
+    destruct (get None s t) eqn:E; [ discriminate | ]. injection H1 as <-.
+    destruct (IH _ H) as (A & B & C).
+    assert (Hsl : ~ In s l).
+    { intro Hin. apply B in Hin. rewrite get_put, N.eqb_refl in Hin. destruct Hin; discriminate. }
+    split; [ now constructor | ]. split.
+    + intros x [ <- | Hx ]; [ auto | ]. destruct (B x Hx) as [ Hx1 Hx2 ].
+      split; [ assumption | ]. rewrite get_put in Hx2. destruct (x =? s); congruence.
+    + intro x. rewrite C, get_put. cbn [existsb].
+      destruct (N.eqb_spec x s) as [ -> | ]; cbn [orb]; [ | reflexivity ].
+      now destruct (existsb (N.eqb s) l).
+Qed.
+
+Lemma row_put b i r b' :
+  rows b' = put (count b) r (rows b) ->
+  row b' i = if i =? count b then r else row b i.
+Proof. intro H. unfold row. rewrite H. apply get_put. Qed.
+
+Lemma holds_base_begun b S :
+  base_ok b -> fits S -> holds_base b S -> forall s, mem s (started b) = true -> begun p S s = true.
+Proof.
+  intros Hb HS H s Hs. destruct (ok_started b Hb s Hs) as (u & Hu & Ht).
+  apply begun_spec. right. exists u. split; [ now apply (ok_behind b Hb) | auto ].
+Qed.
+
+Lemma existsb_false {A} (f : A -> bool) l a : existsb f l = false -> In a l -> f a = false.
+Proof.
+  intros H Ha. apply not_true_iff_false. intro F. apply not_true_iff_false in H. apply H.
+  apply existsb_exists. eauto.
+Qed.
+
+Lemma add_base_chain_ok b c b' :
+  base_ok b -> add_base_chain b c = Accepted b' ->
+  base_ok b' /\ behind b' = behind b.
+Proof.
+  intros Hb H. unfold add_base_chain in H.
+  apply bind_accepted in H. destruct H as (t & Ht & H).
+  apply bind_accepted in H. destruct H as ([] & Hc & H).
+  apply claim_storages in Ht. destruct Ht as (Hnd & Hfree & Ht).
+  set (l := chain_storages c) in *.
+  assert (Hrow : forall i, row b' i = if i =? count b then (weight c, l) else row b i).
+  { intro i. apply row_put. now injection H as <-. }
+  assert (Hthrough : forall s, chain_through b' s =
+    if existsb (N.eqb s) l then Some (count b) else chain_through b s).
+  { intro s. unfold chain_through. rewrite <- Ht. now injection H as <-. }
+  assert (Hcount : count b' = N.succ (count b)) by (now injection H as <-).
+  assert (Hbehind : behind b' = behind b) by (now injection H as <-).
+  assert (Hstarted : started b' = started b) by (now injection H as <-).
+  assert (Hfixed : fixed b' = fixed b) by (now injection H as <-).
+  assert (Hheavy : heavy b' =
+    if existsb (fun s => bytes p s <? weight c) l then count b :: heavy b else heavy b)
+    by (now injection H as <-).
+  assert (Hexcluded : excluded b' =
+    if existsb (fun s => mem s (members (fixed b))) l
+    then insert (fun _ => weight c) (excluded b) (count b) else excluded b) by (now injection H as <-).
+  assert (Hweights : weights b' = weight c + weights b) by (now injection H as <-).
+  clear H Ht t.
+  assert (Hold : forall i, i < count b -> row b' i = row b i).
+  { intros i Hi. rewrite Hrow. destruct (N.eqb_spec i (count b)); [ lia | reflexivity ]. }
+  assert (Hnew : row b' (count b) = (weight c, l)) by (now rewrite Hrow, N.eqb_refl).
+  split; [ | assumption ]. constructor.
+  - rewrite Hbehind. apply ok_behind, Hb.
+  - rewrite Hbehind, Hstarted. apply ok_started, Hb.
+  - rewrite Hfixed. apply ok_fixed, Hb.
+  - rewrite Hbehind, Hfixed. apply ok_fixed_spec, Hb.
+  - intros s i. rewrite Hthrough, Hcount. destruct (existsb (N.eqb s) l) eqn:E.
+    + intros [= <-]. rewrite Hnew. split; [ lia | now apply existsb_eqb ].
+    + intro H. apply (ok_through b Hb) in H. destruct H as [ H H' ].
+      rewrite Hold by assumption. split; [ lia | assumption ].
+  - intros i s Hi Hs. rewrite Hcount in Hi. rewrite Hthrough.
+    rewrite Hrow in Hs. destruct (N.eqb_spec i (count b)) as [ -> | ]; cbn [snd] in Hs.
+    + rewrite (proj2 (existsb_eqb s l) Hs). split; [ now apply Hfree | reflexivity ].
+    + destruct (ok_storages b Hb i s) as [ A B ]; [ lia | assumption | ].
+      split; [ assumption | ]. destruct (existsb (N.eqb s) l) eqn:E; [ | assumption ].
+      apply existsb_eqb, Hfree in E. unfold chain_through in B. destruct E; congruence.
+  - intros i Hi. rewrite Hcount in Hi. rewrite Hrow. destruct (N.eqb_spec i (count b)).
+    + assumption.
+    + apply (ok_once b Hb). lia.
+  - intros i Hi S HS HbS. rewrite Hcount in Hi.
+    assert (HbS' : holds_base b S) by (unfold holds_base in *; now rewrite <- Hbehind).
+    rewrite Hrow. destruct (N.eqb_spec i (count b)); cbn [snd].
+    + apply (check_chain_sound (started b)); auto. now apply holds_base_begun.
+    + apply (ok_live b Hb); auto. lia.
+  - intros i s Hi Hn Hs. rewrite Hcount in Hi. unfold row_weight. rewrite Hheavy in Hn.
+    rewrite Hrow in Hs |- *. destruct (N.eqb_spec i (count b)) as [ -> | ]; cbn [fst snd] in *.
+    + destruct (existsb (fun s => bytes p s <? weight c) l) eqn:E.
+      * exfalso. apply Hn. now left.
+      * apply (existsb_false _ l s) in E; [ now apply N.ltb_ge in E | assumption ].
+    + apply (ok_heavy b Hb); [ lia | | assumption ].
+      destruct (existsb (fun s => bytes p s <? weight c) l); [ | assumption ].
+      intro F. apply Hn. now right.
+  - assert (Hw : weighed (row_weight b') (count b') (excluded b)).
+    { destruct (ok_excluded b Hb) as [ A B ]. rewrite Hcount. split.
+      - intros i Hi. apply A in Hi. lia.
+      - rewrite B. unfold weigh, ids. rewrite N2Nat.inj_succ, from_last, sum_app. cbn [sum].
+        destruct (mem (0 + N.of_nat (N.to_nat (count b))) (members (excluded b))) eqn:E.
+        { apply A in E. lia. }
+        rewrite !N.add_0_r. apply sum_ext. intros i Hi. apply in_from in Hi.
+        unfold row_weight. rewrite Hold by lia. reflexivity. }
+    rewrite Hexcluded. destruct (existsb (fun s => mem s (members (fixed b))) l); [ | assumption ].
+    replace (insert (fun _ => weight c) (excluded b) (count b))
+      with (insert (row_weight b') (excluded b) (count b)).
+    + apply weighed_insert; [ lia | assumption ].
+    + unfold insert, row_weight. now rewrite Hnew.
+  - intros s i. rewrite Hfixed, Hthrough, Hexcluded. intros Hs Hi.
+    destruct (existsb (N.eqb s) l) eqn:E.
+    + injection Hi as <-.
+      replace (existsb (fun s => mem s (members (fixed b))) l) with true.
+      * rewrite mem_insert, N.eqb_refl. reflexivity.
+      * symmetry. apply existsb_exists. exists s. split; [ now apply existsb_eqb | assumption ].
+    + assert (F := ok_excluded_spec b Hb s i Hs Hi).
+      destruct (existsb (fun s => mem s (members (fixed b))) l); [ | assumption ].
+      rewrite mem_insert, F. apply orb_true_r.
+  - rewrite Hweights, (ok_weights b Hb), Hcount. unfold ids at 2.
+    rewrite N2Nat.inj_succ, from_last, sum_app. cbn [sum].
+    replace (0 + N.of_nat (N.to_nat (count b))) with (count b) by lia.
+    unfold row_weight at 3. rewrite Hnew. cbn [fst]. fold (ids (count b)).
+    rewrite (sum_ext (row_weight b') (row_weight b) (ids (count b))); [ lia | ].
+    intros i Hi. apply in_ids in Hi. unfold row_weight. now rewrite Hold.
+Qed.
+
+(** *** Exits *)
+
+Section Exit.
+
+Variable b : base.
+Hypothesis Hb : base_ok b.
+Variable v : N.
+Hypothesis Hv : v < statements p.
+Hypothesis Hanc : forall u, mem u (behind b) = true -> ancestor p u v.
+
+Record account_ok (a : account) : Prop := {
+  ok_has_started : forall s, mem s (has_started a) = true ->
+    exists u, ancestor p u v /\ touches p u s = true;
+  ok_is_fixed : weighed (bytes p) (storages p) (is_fixed a);
+  ok_is_fixed_spec : forall s, mem s (members (is_fixed a)) = true ->
+    touches p v s = true \/
+    mem s lasting = true /\
+    (live_in (storage_of p s) = true \/ exists u, ancestor p u v /\ touches p u s = true);
+  ok_is_excluded : weighed (row_weight b) (count b) (is_excluded a);
+  ok_is_excluded_spec : forall s i, mem s (members (is_fixed a)) = true ->
+    chain_through b s = Some i -> mem i (members (is_excluded a)) = true
+}.
+
+Lemma fix_storage_ok a s :
+  account_ok a -> s < storages p ->
+  (touches p v s = true \/ mem s lasting = true /\ exists u, ancestor p u v /\ touches p u s = true) ->
+  account_ok (fix_storage b a s).
+Proof.
+  intros Ha Hs Hwhy. constructor; cbn [fix_storage has_started is_fixed is_excluded].
+  - apply ok_has_started, Ha.
+  - apply weighed_insert; [ assumption | apply Ha ].
+  - intros x. rewrite mem_insert, orb_true_iff, N.eqb_eq. intros [ -> | H ].
+    + destruct Hwhy as [ | [ ] ]; auto.
+    + now apply (ok_is_fixed_spec a Ha).
+  - destruct (chain_through b s) as [ i | ] eqn:E; [ | apply Ha ].
+    apply weighed_insert; [ now apply (ok_through b Hb s) | apply Ha ].
+  - intros x i. rewrite mem_insert, orb_true_iff, N.eqb_eq. intros [ -> | H ] E.
+    + rewrite E, mem_insert, N.eqb_refl. reflexivity.
+    + assert (F := ok_is_excluded_spec a Ha x i H E).
+      destruct (chain_through b s); [ | assumption ]. rewrite mem_insert, F. apply orb_true_r.
+Qed.
+
+Lemma start_storage_ok a u s :
+  account_ok a -> s < storages p -> ancestor p u v -> touches p u s = true ->
+  account_ok (start_storage b a s).
+Proof.
+  intros Ha Hs Hu Ht. unfold start_storage.
+  set (a' := {| has_started := _; is_fixed := _; is_excluded := _ |}).
+  assert (Ha' : account_ok a').
+  { constructor; cbn [a' has_started is_fixed is_excluded]; try apply Ha.
+    intro x. rewrite mem_add, orb_true_iff, N.eqb_eq. intros [ -> | H ]; [ eauto | ].
+    now apply (ok_has_started a). }
+  destruct (mem s lasting) eqn:E; [ | assumption ].
+  apply fix_storage_ok; auto. right. eauto.
+Qed.
+
+Lemma fold_left_keeps {A B} (P : A -> Prop) (f : A -> B -> A) l : forall a,
+  (forall a x, In x l -> P a -> P (f a x)) -> P a -> P (fold_left f l a).
+Proof.
+  induction l as [ | x l IH ]; cbn; intros a H Ha; [ assumption | ].
+  apply IH; [ intros; apply H; auto | apply H; auto ].
+Qed.
+
+Lemma account_of_ok more_behind :
+  (forall u, In u more_behind -> ancestor p u v) -> account_ok (account_of b more_behind v).
+Proof.
+  intro H. unfold account_of. apply fold_left_keeps.
+  - intros a s Hs Ha. apply fix_storage_ok; [ assumption | | ].
+    + now apply (in_touched_below v).
+    + left. now apply in_touched.
+  - apply fold_left_keeps.
+    + intros a u Hu Ha. apply fold_left_keeps; [ | assumption ].
+      intros a' s Hs Ha'. assert (Hu' := H u Hu). apply (start_storage_ok a' u); auto.
+      * apply (in_touched_below u); [ | assumption ]. apply ancestor_lt in Hu'. lia.
+      * now apply in_touched.
+    + constructor; cbn [has_started is_fixed is_excluded].
+      * intros s Hs. apply (ok_started b Hb) in Hs. destruct Hs as (u & Hu & Ht). eauto.
+      * apply Hb.
+      * intros s Hs. apply (ok_fixed_spec b Hb) in Hs.
+        destruct Hs as (A & [ B | (u & Hu & Ht) ]); [ auto | ]. right. split; [ assumption | ]. eauto.
+      * apply (ok_excluded b Hb).
+      * apply (ok_excluded_spec b Hb).
+Qed.
+
+Variable a : account.
+Hypothesis Ha : account_ok a.
+
+(** The chains of the base that count. *)
+Definition counting : list (N * list N) :=
+  map (row b) (filter (fun i => negb (mem i (members (is_excluded a)))) (ids (count b))).
+
+Lemma counting_weight : sum fst counting = weights b - total (is_excluded a).
+Proof.
+  unfold counting. rewrite sum_map. change (fun i => fst (row b i)) with (row_weight b).
+  rewrite (weigh_rest _ _ _ (ok_is_excluded a Ha)). now rewrite (ok_weights b Hb).
+Qed.
+
+Lemma counting_load s : load counting s <= base_load b a s.
+Proof.
+  unfold load, counting. rewrite sum_map.
+  set (kept := filter _ _).
+  assert (Hk : forall i, In i kept <-> i < count b /\ mem i (members (is_excluded a)) = false).
+  { intro i. unfold kept. now rewrite filter_In, in_ids, negb_true_iff. }
+  assert (Hnd : NoDup kept) by (apply NoDup_filter, NoDup_ids).
+  assert (Hi : forall i, In i kept ->
+    sum (fun x => if x =? s then fst (row b i) else 0) (snd (row b i)) =
+    if existsb (N.eqb s) (snd (row b i)) then row_weight b i else 0).
+  { intros i Hi. apply Hk in Hi. destruct (existsb (N.eqb s) (snd (row b i))) eqn:E.
+    - apply existsb_eqb in E. apply sum_single; [ now apply (ok_once b Hb) | assumption ].
+    - transitivity (sum (fun _ => 0) (snd (row b i))); [ | apply sum_zero ].
+      apply sum_ext. intros x Hx.
+      apply (existsb_false _ _ x) in E; [ | assumption ]. rewrite N.eqb_sym in E. now rewrite E. }
+  rewrite (sum_ext _ _ kept Hi). unfold base_load.
+  assert (Hthrough : forall i, In i kept -> existsb (N.eqb s) (snd (row b i)) = true ->
+    chain_through b s = Some i).
+  { intros i Hin E. apply existsb_eqb in E. apply Hk in Hin. now apply (ok_storages b Hb). }
+  destruct (chain_through b s) as [ j | ] eqn:E.
+  - destruct (mem j (members (is_excluded a))) eqn:F.
+    + transitivity (sum (fun _ => 0) kept); [ | now rewrite sum_zero ]. apply sum_le. intros i Hin.
+      destruct (existsb (N.eqb s) (snd (row b i))) eqn:G; [ | lia ].
+      specialize (Hthrough i Hin G). apply Hk in Hin. destruct Hin. congruence.
+    + assert (Hj : In j kept).
+      { apply Hk. split; [ now apply (ok_through b Hb s) | assumption ]. }
+      rewrite <- (sum_single kept j (row_weight b j)) by assumption. apply sum_le. intros i Hin.
+      destruct (existsb (N.eqb s) (snd (row b i))) eqn:G; [ | lia ].
+      specialize (Hthrough i Hin G). injection Hthrough as ->. rewrite N.eqb_refl. lia.
+  - transitivity (sum (fun _ => 0) kept); [ | now rewrite sum_zero ]. apply sum_le. intros i Hin.
+    destruct (existsb (N.eqb s) (snd (row b i))) eqn:G; [ | lia ].
+    specialize (Hthrough i Hin G). discriminate.
+Qed.
+
+Lemma base_load_le s :
+  (forall i, In i (heavy b) -> mem i (members (is_excluded a)) = true) ->
+  base_load b a s <= bytes p s.
+Proof.
+  intros H. unfold base_load. destruct (chain_through b s) as [ i | ] eqn:E; [ | lia ].
+  destruct (mem i (members (is_excluded a))) eqn:F; [ lia | ].
+  apply (ok_through b Hb) in E. destruct E as [ E1 E2 ].
+  apply (ok_heavy b Hb); auto.
+  intro G. apply H in G. congruence.
+Qed.
+
+(** A chain in a packing: whatever has run, a storage of it is live, and not a fixed one. *)
+Definition packed (c : N * list N) : Prop :=
+  forall S, possible p inside v S ->
+  exists x, In x (snd c) /\ x < storages p /\ mem x (members (is_fixed a)) = false /\
+    live p S x = true.
+
+Lemma possible_fits S : possible p inside v S -> fits S.
+Proof. intros [ A _ C ]. split; assumption. Qed.
+
+Lemma counting_packed c : In c counting -> packed c.
+Proof.
+  intros H S HS. unfold counting in H. apply in_map_iff in H. destruct H as (i & <- & H).
+  rewrite filter_In, in_ids, negb_true_iff in H. destruct H as [ Hi Hx ].
+  destruct (ok_live b Hb i Hi S) as (x & Hin & Hlive).
+  - now apply possible_fits.
+  - intros u Hu. now apply (possible_ancestors _ _ _ _ HS), Hanc.
+  - exists x. destruct (ok_storages b Hb i x Hi Hin) as [ Hm Hthrough ].
+    repeat split; auto.
+    destruct (mem x (members (is_fixed a))) eqn:E; [ | reflexivity ].
+    rewrite (ok_is_excluded_spec a Ha x i E Hthrough) in Hx. discriminate.
+Qed.
+
+(** [o] accounts for the own chains [l]. *)
+Record own_ok (l : list (N * list N)) (o : own) : Prop := {
+  ok_loads : forall s, get 0 s (loads o) = load l s;
+  ok_room : forall s, base_load b a s + load l s <= bytes p s;
+  ok_own_weight : own_weight o = sum fst l;
+  ok_packed : forall c, In c l -> packed c
+}.
+
+Lemma load_storages c l t r :
+  (forall s, base_load b a s + get 0 s t <= bytes p s) ->
+  fold (load_storage b a c) l (t, empty) = Accepted r ->
+  (forall s, get 0 s (fst r) = sum (fun x => if x =? s then weight c else 0) l + get 0 s t) /\
+  (forall s, base_load b a s + get 0 s (fst r) <= bytes p s) /\
+  (forall s, In s l -> s < storages p /\ mem s (members (is_fixed a)) = false).
+Proof.
+  intro Ht. generalize empty as seen. revert t Ht.
+  induction l as [ | x l IH ]; intros t Ht seen H; cbn [fold] in H.
+  - injection H as <-. cbn [fst sum]. split; [ reflexivity | ]. split; [ assumption | easy ].
+  - apply bind_accepted in H. destruct H as ([ t1 seen1 ] & H1 & H).
+    unfold load_storage in H1.
+    apply bind_accepted in H1. destruct H1 as ([] & A & H1).
+    apply bind_accepted in H1. destruct H1 as ([] & _ & H1).
+    apply bind_accepted in H1. destruct H1 as ([] & B & H1).
+    apply bind_accepted in H1. destruct H1 as ([] & C & H1).
+    apply require_accepted, N.ltb_lt in A. apply require_accepted, negb_true_iff in B.
+    apply require_accepted, N.leb_le in C. injection H1 as <- _.
+    destruct (IH (put x (weight c + get 0 x t) t)) with (seen := seen1) as (D & E & F); auto.
+    + intro s. rewrite get_put. destruct (N.eqb_spec s x) as [ -> | ]; auto.
+    + split; [ | split; [ assumption | ] ].
+      * intro s. rewrite D, get_put. cbn [sum]. rewrite (N.eqb_sym x s).
+        destruct (N.eqb_spec s x) as [ -> | ]; lia.
+      * intros s [ <- | Hs ]; auto.
+Qed.
+
+Lemma add_own_chain_ok l o c o' :
+  own_ok l o -> add_own_chain b a o c = Accepted o' -> own_ok ((weight c, chain_storages c) :: l) o'.
+Proof.
+  intros Ho H. unfold add_own_chain in H.
+  apply bind_accepted in H. destruct H as (r & Hr & H).
+  apply bind_accepted in H. destruct H as ([] & Hc & H). injection H as <-.
+  apply load_storages in Hr.
+  2:{ intro s. rewrite (ok_loads l o Ho). apply Ho. }
+  destruct Hr as (A & B & C).
+  assert (D : forall s, get 0 s (fst r) = load ((weight c, chain_storages c) :: l) s).
+  { intro s. rewrite A, (ok_loads l o Ho). reflexivity. }
+  constructor; cbn [loads own_weight].
+  - assumption.
+  - intro s. rewrite <- D. apply B.
+  - cbn [sum fst]. now rewrite (ok_own_weight l o Ho).
+  - intros c' [ <- | Hin ]; [ | now apply (ok_packed l o Ho) ].
+    intros S HS. cbn [snd].
+    destruct (check_chain_sound _ _ Hc S) as (x & Hx & Hlive).
+    + now apply possible_fits.
+    + intros s Hs. apply (ok_has_started a Ha) in Hs. destruct Hs as (u & Hu & Hs).
+      apply begun_spec. right. exists u. split; [ apply ancestor_lt in Hu; lia | ].
+      split; [ assumption | ]. now apply (possible_ancestors _ _ _ _ HS).
+    + exists x. destruct (C x Hx). auto.
+Qed.
+
+Lemma add_own_chains_ok chains : forall l o o',
+  own_ok l o -> fold (add_own_chain b a) chains o = Accepted o' -> exists l', own_ok l' o'.
+Proof.
+  induction chains as [ | c chains IH ]; intros l o o' Ho H; cbn [fold] in H.
+  - injection H as <-. eauto.
+  - apply bind_accepted in H. destruct H as (o1 & H1 & H).
+    apply add_own_chain_ok with (l := l) in H1; eauto.
+Qed.
+
+Lemma fixed_there S s :
+  possible p inside v S -> mem s (members (is_fixed a)) = true ->
+  touches p v s = true \/ live p S s = true.
+Proof.
+  intros HS H. apply (ok_is_fixed_spec a Ha) in H. destruct H as [ | [ Hl H ] ]; [ now left | right ].
+  unfold live. rewrite lasting_not_ended by (auto using possible_fits). rewrite andb_true_r.
+  apply begun_spec. destruct H as [ | (u & Hu & Ht) ]; [ now left | right ].
+  exists u. split; [ apply ancestor_lt in Hu; lia | ]. split; [ assumption | ].
+  now apply (possible_ancestors _ _ _ _ HS).
+Qed.
+
+Lemma exit_cost l o S :
+  own_ok l o -> possible p inside v S ->
+  work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + own_weight o <= cost p S v.
+Proof.
+  intros Ho HS.
+  assert (H := packing_bound p S v (fun s => mem s (members (is_fixed a))) (counting ++ l)).
+  rewrite sum_app, counting_weight, <- (ok_own_weight l o Ho) in H.
+  rewrite <- (weighed_total _ _ _ (ok_is_fixed a Ha)) in H.
+  rewrite N.add_assoc in H. apply H.
+  - intros s Hs. now apply fixed_there.
+  - intros c Hc. apply in_app_or in Hc. destruct Hc as [ Hc | Hc ].
+    + now apply counting_packed.
+    + now apply (ok_packed l o Ho).
+  - intros s Hs. unfold load. rewrite sum_app. fold (load counting s) (load l s).
+    assert (A := counting_load s). assert (B := ok_room l o Ho s). lia.
+Qed.
+
+End Exit.
+
+(** Whatever has run before exit [v], it costs at least the bound. *)
+Definition costly (v : N) : Prop := forall S, possible p inside v S -> bound <= cost p S v.
+
+Lemma in_fold_append l : forall stack u,
+  In u (fold_left (fun l a => append (get [] a preds) l) l stack) ->
+  In u stack \/ exists a, In a l /\ In u (get [] a preds).
+Proof.
+  induction l as [ | a l IH ]; cbn; intros stack u H; [ now left | ].
+  apply IH in H. destruct H as [ H | (x & Hx & H) ]; [ | eauto ].
+  apply in_append in H. destruct H; eauto.
+Qed.
+
+Lemma check_exit_sound fuel b anchors seen_exits e seen_exits' :
+  base_ok b ->
+  (forall u, mem u (behind b) = true -> exists a, In a anchors /\ (u = a \/ ancestor p u a)) ->
+  check_exit fuel b anchors seen_exits e = Accepted seen_exits' ->
+  costly (exit_statement e) /\ seen_exits' = add (exit_statement e) seen_exits.
+Proof.
+  intros Hb Hbehind H. unfold check_exit in H. set (v := exit_statement e) in *.
+  apply bind_accepted in H. destruct H as ([] & H1 & H).
+  apply bind_accepted in H. destruct H as ([] & _ & H).
+  set (r := search_from _ _ _ _ _) in H.
+  apply bind_accepted in H. destruct H as ([] & H2 & H).
+  set (a := account_of _ _ _) in H.
+  apply bind_accepted in H. destruct H as ([] & H3 & H).
+  apply bind_accepted in H. destruct H as (o & H4 & H).
+  apply bind_accepted in H. destruct H as ([] & H5 & H). injection H as <-.
+  split; [ | reflexivity ]. intros S HS.
+  apply require_accepted in H1. rewrite !andb_true_iff, N.ltb_lt in H1. destruct H1 as [ [ Hv _ ] _ ].
+  apply require_accepted in H2. rewrite forallb_forall in H2.
+  apply require_accepted in H3. rewrite forallb_forall in H3.
+  apply require_accepted, N.leb_le in H5.
+  assert (Hr : forall u, In u (found r) \/ In u (edge r) -> ancestor p u v).
+  { apply search_from_sound with (preds := preds) (stop := behind b) (fuel := fuel)
+      (stack := get [] v preds) (r := search_none).
+    - intros u x Hx Hu. assert (x < statements p) by (apply ancestor_lt in Hx; lia).
+      apply preds_spec in Hu; [ | assumption ]. apply ancestor_trans with x; [ now constructor | assumption ].
+    - intros u Hu. apply preds_spec in Hu; [ now constructor | assumption ].
+    - cbn. tauto. }
+  assert (Hanc : forall u, mem u (behind b) = true -> ancestor p u v).
+  { intros u Hu. destruct (Hbehind u Hu) as (x & Hx & E).
+    assert (Hx' : ancestor p x v).
+    { apply Hr. right. apply mem_of_list. now apply H2. }
+    destruct E as [ -> | E ]; [ assumption | now apply ancestor_trans with x ]. }
+  assert (Ha : account_ok b v a).
+  { apply account_of_ok; auto. }
+  assert (Ho : own_ok b v a [] {| loads := no_rows _; own_weight := 0 |}).
+  { constructor; cbn.
+    - intro s. now rewrite get_no_rows.
+    - intro s. rewrite N.add_0_r. now apply (base_load_le b Hb v).
+    - reflexivity.
+    - easy. }
+  destruct (add_own_chains_ok b v Hv a Ha _ _ _ _ Ho H4) as (l & Hl).
+  etransitivity; [ exact H5 | ]. now apply (exit_cost b Hb v Hv Hanc a Ha l).
+Qed.
+
+Lemma check_base_sound fuel g seen_exits seen_exits' :
+  (forall v, mem v seen_exits = true -> costly v) ->
+  check_base fuel seen_exits g = Accepted seen_exits' ->
+  forall v, mem v seen_exits' = true -> costly v.
+Proof.
+  intros Hseen H. unfold check_base in H.
+  apply bind_accepted in H. destruct H as (t & H1 & H).
+  set (r := search_from _ _ _ _ _) in H.
+  apply bind_accepted in H. destruct H as ([] & _ & H).
+  apply bind_accepted in H. destruct H as (b & H2 & H).
+  assert (Hanchors : forall a, In a (base_anchors g) -> a < statements p).
+  { refine (fold_invariant _ (fun done (_ : set) => forall a, In a done -> a < statements p)
+      _ _ _ H1 _ _).
+    - intros done a s s' _ Hdone Hs x Hx. apply in_app_or in Hx.
+      destruct Hx as [ Hx | [ <- | [] ] ]; [ auto | ].
+      unfold check_anchor in Hs. apply bind_accepted in Hs. destruct Hs as ([] & Hs & _).
+      apply require_accepted in Hs. rewrite andb_true_iff, N.ltb_lt in Hs. tauto.
+    - easy. }
+  assert (Hr : forall u, In u (found r) \/ In u (edge r) ->
+    exists a, In a (base_anchors g) /\ ancestor p u a).
+  { apply search_from_sound with (preds := preds) (stop := empty) (fuel := fuel)
+      (stack := fold_left (fun l a => append (get [] a preds) l) (base_anchors g) [])
+      (r := search_none).
+    - intros u x (a & Ha & Hx) Hu. assert (x < statements p) by (apply ancestor_lt in Hx; lia).
+      apply preds_spec in Hu; [ | assumption ]. exists a. split; [ assumption | ].
+      apply ancestor_trans with x; [ now constructor | assumption ].
+    - intros u Hu. apply in_fold_append in Hu. destruct Hu as [ [] | (a & Ha & Hu) ].
+      apply preds_spec in Hu; [ | now apply Hanchors ]. exists a. split; [ assumption | now constructor ].
+    - cbn. tauto. }
+  assert (Hbase : base_ok b /\ forall u, mem u (behind b) = true ->
+    exists a, In a (base_anchors g) /\ (u = a \/ ancestor p u a)).
+  { refine (fold_invariant _ (fun _ b => base_ok b /\ forall u, mem u (behind b) = true ->
+      exists a, In a (base_anchors g) /\ (u = a \/ ancestor p u a)) _ _ _ H2 _ _).
+    - intros done c b1 b2 _ [ A B ] Hadd. apply add_base_chain_ok in Hadd; [ | assumption ].
+      destruct Hadd as [ C D ]. split; [ assumption | ]. now rewrite D.
+    - split.
+      + apply base_of_ok. intros u [ Hu | Hu ]; [ auto | ].
+        destruct (Hr u (or_introl Hu)) as (a & Ha & Hu'). apply ancestor_lt in Hu'. lia.
+      + intros u Hu. apply mem_of_list in Hu. apply in_append in Hu. destruct Hu as [ Hu | Hu ].
+        * exists u. auto.
+        * destruct (Hr u (or_introl Hu)) as (a & Ha & Hu'). eauto. }
+  destruct Hbase as [ Hb Hbehind ].
+  refine (fold_invariant _ (fun _ (s : set) => forall v, mem v s = true -> costly v)
+    _ _ _ H _ Hseen).
+  intros done e s s' _ Hs He v Hv. apply check_exit_sound in He; auto.
+  destruct He as [ He -> ]. rewrite mem_add, orb_true_iff, N.eqb_eq in Hv.
+  destruct Hv as [ -> | Hv ]; auto.
+Qed.
+
+End TrapCheck.
+
+(** ** Traps *)
+
+Definition lasting_storages (p : program) (T : set) : set :=
+  fold_left (fun t v => if mem v T then t else add_all (map on (accesses p v)) t) (ids (statements p))
+    (add_all (filter (fun s => live_out (storage_of p s)) (ids (storages p))) empty).
+
+Lemma mem_lasting_storages p T s :
+  mem s (lasting_storages p T) = true ->
+  live_out (storage_of p s) = true \/
+  exists u, u < statements p /\ mem u T = false /\ touches p u s = true.
+Proof.
+  unfold lasting_storages.
+  assert (H : forall l t, (forall v, In v l -> v < statements p) ->
+    mem s (fold_left (fun t v => if mem v T then t else add_all (map on (accesses p v)) t) l t) = true ->
+    mem s t = true \/ exists u, u < statements p /\ mem u T = false /\ touches p u s = true).
+  { induction l as [ | v l IH ]; cbn; intros t Hl H; [ now left | ].
+    apply IH in H; [ | auto ]. destruct H as [ H | ]; [ | now right ].
+    destruct (mem v T) eqn:E; [ now left | ].
+    rewrite mem_add_all, orb_true_iff, existsb_eqb in H. destruct H as [ H | H ]; [ | now left ].
+    right. exists v. repeat split; auto. now apply in_touched. }
+  intro Hs. apply H in Hs; [ | intro v; apply in_ids ].
+  destruct Hs as [ Hs | ]; [ left | now right ].
+  apply mem_of_list, filter_In in Hs. tauto.
+Qed.
+
+Definition add_trap_statement (p : program) (line : N) (T : set) (v : N) : outcome set :=
+  require (negb (mem v T)) line (Trap_statement_twice v);;
+  Accepted (add v T).
+
+(** [order] is a legal order of [p]; its statements are not judged here. *)
+Definition check_trap (p : program) (preds : table (list N)) (bound : N) (order : list N)
+    (last_line line count : N) (more : list N) (bases : list base_lines) : outcome unit :=
+  let statements_in := append (firstn (N.to_nat count) order) more in
+  T <- fold (add_trap_statement p line) statements_in empty;
+  fold (fun _ v => require (forallb (fun u => mem u T) (get [] v preds)) line (Trap_not_closed v))
+    statements_in tt;;
+  require (existsb (fun v => negb (mem v T)) (ids (statements p))) line Trap_is_everything;;
+  let lasting := lasting_storages p T in
+  let fuel := enough_fuel p preds in
+  exits <- fold (check_base p preds T lasting bound fuel) bases empty;
+  fold (fun _ v =>
+      require (mem v T || mem v exits || negb (forallb (fun u => mem u T) (get [] v preds)))
+        last_line (Exit_missing v))
+    (ids (statements p)) tt.
+
+Theorem check_trap_sound p preds bound order last_line line count more bases :
+  well_formed p = true ->
+  (forall u x, x < statements p -> In u (get [] x preds) <-> before p u x) ->
+  check_trap p preds bound order last_line line count more bases = Accepted tt ->
+  forall other, legal p other -> bound <= peak p other.
+Proof.
+  intros Hwf Hpreds H. unfold check_trap in H.
+  apply bind_accepted in H. destruct H as (T & _ & H).
+  apply bind_accepted in H. destruct H as ([] & _ & H).
+  apply bind_accepted in H. destruct H as ([] & Hout & H).
+  apply bind_accepted in H. destruct H as (exits & Hexits & H).
+  apply require_accepted, existsb_exists in Hout. destruct Hout as (w & Hw & Tw).
+  apply in_ids in Hw. apply negb_true_iff in Tw.
+  assert (Hcostly : forall v, mem v exits = true -> costly p T bound v).
+  { refine (fold_invariant _ (fun _ (s : set) => forall v, mem v s = true -> costly p T bound v)
+      _ _ _ Hexits _ _).
+    - intros done g s s' _ Hs Hg v Hv. eapply check_base_sound; eauto using mem_lasting_storages.
+    - intros v. rewrite mem_empty. discriminate. }
+  assert (Hall : forall v, In v (ids (statements p)) ->
+    mem v T || mem v exits || negb (forallb (fun u => mem u T) (get [] v preds)) = true).
+  { refine (fold_invariant _ (fun done (_ : unit) => forall v, In v done ->
+      mem v T || mem v exits || negb (forallb (fun u => mem u T) (get [] v preds)) = true)
+      _ _ _ H _ _).
+    - intros done v [] [] _ Hdone Hv x Hx. apply in_app_or in Hx.
+      destruct Hx as [ Hx | [ <- | [] ] ]; [ auto | ]. now apply require_accepted in Hv.
+    - easy. }
+  apply trap_bound with (T := inside T).
+  - exists w. auto.
+  - intros v (Hv & Tv & Hin) S HS. apply Hcostly; [ | assumption ].
+    specialize (Hall v (proj2 (in_ids _ _) Hv)). unfold inside in Tv. rewrite Tv in Hall.
+    cbn [orb] in Hall. apply orb_true_iff in Hall. destruct Hall as [ | Hall ]; [ assumption | ].
+    apply negb_true_iff, not_true_iff_false in Hall. exfalso. apply Hall.
+    apply forallb_forall. intros u Hu. apply Hin. now apply Hpreds in Hu.
+Qed.
