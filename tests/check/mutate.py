@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Runs the mutation attack on the checkers.
+
+usage: mutate.py MUTATE BRUTE [--seed N] [--programs N] [--mutations N] [--compare N] [--statements N]
+
+MUTATE and BRUTE are the executables built from mutate.c and ../oracle/brute.c. Certificates are written by
+../oracle/oracle.py for random programs; MUTATE mutates them. With --compare N about N of the
+mutations are judged by ../oracle/check2.py too, and the verdicts must be the same. A seed stands for
+its own programs and mutations: different seeds may run on different days. Exit 1 on any failure.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "oracle"))
+import check2
+import oracle
+
+
+def make_corpus(brute, seed, programs, statements):
+    """Records for MUTATE, as bytes."""
+    first = seed * 1_000_000
+    command = [brute, "--json", str(first), str(programs), str(statements)]
+    texts = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    records = []
+    for i, text in enumerate(texts.splitlines(keepends=True), first):
+        rng = random.Random(i)
+        p = oracle.Program(json.loads(text))
+        kind = rng.choice(["t f", "t f", "t f", "t r", "t r", "t r", "floor"])
+        order = oracle.random_order(p, rng) if rng.random() < 0.3 else None
+        certificate = oracle.certificate(text, kind, order, rng)[0]
+        records.append(f"{i} {statements} {len(certificate)}\n{certificate}")
+    return "".join(records).encode()
+
+
+def compare(samples):
+    """Counts (samples, differences) between the verdicts of both checkers."""
+    at = count = differences = 0
+    while at < len(samples):
+        end = samples.index(b"\n", at)
+        status, program_size, certificate_size = map(int, samples[at:end].split())
+        program = samples[end + 1 : end + 1 + program_size]
+        at = end + 1 + program_size + certificate_size
+        certificate = samples[end + 1 + program_size : at]
+        code, line = check2.verdict(program, certificate)
+        count += 1
+        if code != status:
+            differences += 1
+            print(f"DIFFERENCE: {status}, but check2: {line}")
+            print(program.decode(), certificate.decode(), sep="")
+    return count, differences
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mutate")
+    parser.add_argument("brute")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=200)
+    parser.add_argument("--mutations", type=int, default=20000)
+    parser.add_argument("--compare", type=int, default=0)
+    parser.add_argument("--statements", type=int, default=10)
+    options = parser.parse_args()
+    corpus = make_corpus(options.brute, options.seed, options.programs, options.statements)
+    sample = options.mutations // options.compare if options.compare else 0
+    command = [options.mutate, str(options.seed), str(options.mutations), str(sample)]
+    run = subprocess.run(command, input=corpus, stdout=subprocess.PIPE)
+    if run.returncode:
+        return 1
+    if options.compare:
+        count, differences = compare(run.stdout)
+        print(f"compared {count} differences {differences}")
+        return differences > 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
