@@ -54,7 +54,8 @@ test: build build-test build-sanitize $(if $(CI),build-clang build-fuzz)
 
 format: $(VENV)/.test
 	clang-format -i $$(git ls-files '*.c' '*.h')
-	if ls pyproject.toml; then ruff format . && ruff check --fix .; fi
+	files=$$(git ls-files '*.py'; git grep -lE '^#!.*python' -- ':!*.py'); \
+	  ruff format $$files && ruff check --fix $$files
 
 # Half a minute for each fuzz target; SECONDS_EACH=3600 for an hour.
 fuzz: build-fuzz

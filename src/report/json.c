@@ -40,10 +40,8 @@ static void write_program(pp_json *json, const pp_planned *planned, size_t i) {
 
 static void write_notices(pp_json *json, const pp_notices *notices) {
   pp_json_text(json, ", \"notices\": [");
-  for (size_t i = 0; i < notices->count; i++) {
-    if (i)
-      pp_json_key_string(json, ", ", notices->text[i]);
-  }
+  for (size_t i = 0; i < notices->count; i++)
+    pp_json_key_string(json, i ? ", " : "", notices->text[i]);
   pp_json_text(json, "]");
 }
 

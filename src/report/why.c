@@ -168,6 +168,8 @@ static void say_order(const pp_why *why, const struct peak *peak, FILE *file) {
 
 static void levers(const pp_why *why, const struct peak *peak, FILE *file) {
   char text[PP_BYTES_TEXT];
+  if (!peak->bytes)
+    return;
   pp_bytes_text(text, peak->floor);
   fprintf(file, "\nWhat can lower it\n");
   say_order(why, peak, file);
