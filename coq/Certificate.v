@@ -80,7 +80,6 @@ Inductive lie :=
 | Storage_ended (s : N)
 | Storage_fixed (s : N)              (* the exit accesses it, or it is constant *)
 | Storage_overloaded (s : N)
-| Base_overloaded
 | Run_broken (s : N).
 
 (** A lie about a reversed program, told about the program itself. *)

@@ -62,7 +62,6 @@ Record base := {
   count : N;                         (* of chains *)
   rows : table (N * list N);         (* their weights and storages *)
   through : table (option N);        (* of a storage: the chain through it *)
-  heavy : list N;                    (* chains heavier than a storage on it *)
   excluded : bag;                    (* chains through a fixed storage: these never count *)
   weights : N                        (* of all chains *)
 }.
@@ -82,13 +81,15 @@ Definition base_of (anchors found : list N) : base :=
      count := 0;
      rows := no_rows _;
      through := no_rows _;
-     heavy := [];
      excluded := no_bag;
      weights := 0 |}.
 
-(** No storage may be on two chains of a base, nor twice on one. *)
-Definition claim_storage (line i : N) (t : table (option N)) (s : N) : outcome (table (option N)) :=
+(** No storage may be on two chains of a base, nor twice on one, nor smaller than the chain. *)
+Definition claim_storage (c : chain) (i : N) (t : table (option N)) (s : N)
+    : outcome (table (option N)) :=
+  let line := chain_line c in
   require (s <? storages p) line (Storage_unknown s);;
+  require (weight c <=? bytes p s) line (Storage_overloaded s);;
   match get None s t with
   | Some _ => Refuted line (Storage_twice s)
   | None => Accepted (put s (Some i) t)
@@ -97,7 +98,7 @@ Definition claim_storage (line i : N) (t : table (option N)) (s : N) : outcome (
 Definition add_base_chain (b : base) (c : chain) : outcome base :=
   let i := count b in
   let l := chain_storages c in
-  through' <- fold (claim_storage (chain_line c) i) l (through b);
+  through' <- fold (claim_storage c i) l (through b);
   check_chain (started b) c;;
   Accepted
     {| behind := behind b;
@@ -106,7 +107,6 @@ Definition add_base_chain (b : base) (c : chain) : outcome base :=
        count := N.succ i;
        rows := put i (weight c, l) (rows b);
        through := through';
-       heavy := if existsb (fun s => bytes p s <? weight c) l then i :: heavy b else heavy b;
        excluded := if existsb (fun s => mem s (members (fixed b))) l
                    then insert (fun _ => weight c) (excluded b) i else excluded b;
        weights := weight c + weights b |}.
@@ -175,7 +175,6 @@ Definition check_exit (fuel : nat) (b : base) (anchors : list N) (seen_exits : s
   let hit := add_all (edge r) empty in
   require (forallb (fun a => mem a hit) anchors) line (Anchor_not_before_exit v);;
   let a := account_of b (found r) v in
-  require (forallb (fun i => mem i (members (is_excluded a))) (heavy b)) line Base_overloaded;;
   o <- fold (add_own_chain b a) (exit_chains e) {| loads := no_rows _; own_weight := 0 |};
   let sum := work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + own_weight o in
   require (bound <=? sum) line (Exit_costs v sum);;
@@ -283,8 +282,7 @@ Record base_ok (b : base) : Prop := {
   ok_once : forall i, i < count b -> NoDup (snd (row b i));
   ok_live : forall i, i < count b -> forall S, fits S -> holds_base b S ->
     exists x, In x (snd (row b i)) /\ live p S x = true;
-  ok_heavy : forall i s, i < count b -> ~ In i (heavy b) -> In s (snd (row b i)) ->
-    row_weight b i <= bytes p s;
+  ok_weight : forall i s, i < count b -> In s (snd (row b i)) -> row_weight b i <= bytes p s;
   ok_excluded : weighed (row_weight b) (count b) (excluded b);
   ok_excluded_spec : forall s i, mem s (members (fixed b)) = true -> chain_through b s = Some i ->
     mem i (members (excluded b)) = true;
@@ -357,23 +355,27 @@ Proof.
 Qed.
 
 (** What [fold claim_storage] did. *)
-Lemma claim_storages line i l t t' :
-  fold (claim_storage line i) l t = Accepted t' ->
-  NoDup l /\ (forall s, In s l -> s < storages p /\ get None s t = None) /\
+Lemma claim_storages c i l t t' :
+  fold (claim_storage c i) l t = Accepted t' ->
+  NoDup l /\
+  (forall s, In s l -> s < storages p /\ weight c <= bytes p s /\ get None s t = None) /\
   forall s, get None s t' = if existsb (N.eqb s) l then Some i else get None s t.
 Proof.
   revert t. induction l as [ | s l IH ]; intros t H; cbn [fold] in H.
   - injection H as <-. split; [ constructor | ]. split; [ easy | reflexivity ].
   - apply bind_accepted in H. destruct H as (t1 & H1 & H).
-    unfold claim_storage in H1. apply bind_accepted in H1. destruct H1 as ([] & Hs & H1).
-    apply require_accepted, N.ltb_lt in Hs.
+    unfold claim_storage in H1.
+    apply bind_accepted in H1. destruct H1 as ([] & Hs & H1).
+    apply bind_accepted in H1. destruct H1 as ([] & Hw & H1).
+    apply require_accepted, N.ltb_lt in Hs. apply require_accepted, N.leb_le in Hw.
     destruct (get None s t) eqn:E; [ discriminate | ]. injection H1 as <-.
     destruct (IH _ H) as (A & B & C).
     assert (Hsl : ~ In s l).
-    { intro Hin. apply B in Hin. rewrite get_put, N.eqb_refl in Hin. destruct Hin; discriminate. }
+    { intro Hin. apply B in Hin. rewrite get_put, N.eqb_refl in Hin.
+      destruct Hin as (_ & _ & F). discriminate. }
     split; [ now constructor | ]. split.
-    + intros x [ <- | Hx ]; [ auto | ]. destruct (B x Hx) as [ Hx1 Hx2 ].
-      split; [ assumption | ]. rewrite get_put in Hx2. destruct (x =? s); congruence.
+    + intros x [ <- | Hx ]; [ auto | ]. destruct (B x Hx) as (Hx1 & Hx2 & Hx3).
+      rewrite get_put in Hx3. destruct (x =? s); [ discriminate | auto ].
     + intro x. rewrite C, get_put. cbn [existsb].
       destruct (N.eqb_spec x s) as [ -> | ]; cbn [orb]; [ | reflexivity ].
       now destruct (existsb (N.eqb s) l).
@@ -415,9 +417,6 @@ Proof.
   assert (Hbehind : behind b' = behind b) by (now injection H as <-).
   assert (Hstarted : started b' = started b) by (now injection H as <-).
   assert (Hfixed : fixed b' = fixed b) by (now injection H as <-).
-  assert (Hheavy : heavy b' =
-    if existsb (fun s => bytes p s <? weight c) l then count b :: heavy b else heavy b)
-    by (now injection H as <-).
   assert (Hexcluded : excluded b' =
     if existsb (fun s => mem s (members (fixed b))) l
     then insert (fun _ => weight c) (excluded b) (count b) else excluded b) by (now injection H as <-).
@@ -440,7 +439,7 @@ Proof.
     + rewrite (proj2 (existsb_eqb s l) Hs). split; [ now apply Hfree | reflexivity ].
     + destruct (ok_storages b Hb i s) as [ A B ]; [ lia | assumption | ].
       split; [ assumption | ]. destruct (existsb (N.eqb s) l) eqn:E; [ | assumption ].
-      apply existsb_eqb, Hfree in E. unfold chain_through in B. destruct E; congruence.
+      apply existsb_eqb, Hfree in E. unfold chain_through in B. destruct E as (_ & _ & E). congruence.
   - intros i Hi. rewrite Hcount in Hi. rewrite Hrow. destruct (N.eqb_spec i (count b)).
     + assumption.
     + apply (ok_once b Hb). lia.
@@ -449,14 +448,10 @@ Proof.
     rewrite Hrow. destruct (N.eqb_spec i (count b)); cbn [snd].
     + apply (check_chain_sound (started b)); auto. now apply holds_base_begun.
     + apply (ok_live b Hb); auto. lia.
-  - intros i s Hi Hn Hs. rewrite Hcount in Hi. unfold row_weight. rewrite Hheavy in Hn.
-    rewrite Hrow in Hs |- *. destruct (N.eqb_spec i (count b)) as [ -> | ]; cbn [fst snd] in *.
-    + destruct (existsb (fun s => bytes p s <? weight c) l) eqn:E.
-      * exfalso. apply Hn. now left.
-      * apply (existsb_false _ l s) in E; [ now apply N.ltb_ge in E | assumption ].
-    + apply (ok_heavy b Hb); [ lia | | assumption ].
-      destruct (existsb (fun s => bytes p s <? weight c) l); [ | assumption ].
-      intro F. apply Hn. now right.
+  - intros i s Hi Hs. rewrite Hcount in Hi. unfold row_weight.
+    rewrite Hrow in Hs |- *. destruct (N.eqb_spec i (count b)); cbn [fst snd] in *.
+    + now apply Hfree.
+    + apply (ok_weight b Hb); [ lia | assumption ].
   - assert (Hw : weighed (row_weight b') (count b') (excluded b)).
     { destruct (ok_excluded b Hb) as [ A B ]. rewrite Hcount. split.
       - intros i Hi. apply A in Hi. lia.
@@ -618,15 +613,12 @@ Proof.
     specialize (Hthrough i Hin G). discriminate.
 Qed.
 
-Lemma base_load_le s :
-  (forall i, In i (heavy b) -> mem i (members (is_excluded a)) = true) ->
-  base_load b a s <= bytes p s.
+Lemma base_load_le s : base_load b a s <= bytes p s.
 Proof.
-  intros H. unfold base_load. destruct (chain_through b s) as [ i | ] eqn:E; [ | lia ].
+  unfold base_load. destruct (chain_through b s) as [ i | ] eqn:E; [ | lia ].
   destruct (mem i (members (is_excluded a))) eqn:F; [ lia | ].
   apply (ok_through b Hb) in E. destruct E as [ E1 E2 ].
-  apply (ok_heavy b Hb); auto.
-  intro G. apply H in G. congruence.
+  now apply (ok_weight b Hb).
 Qed.
 
 (** A chain in a packing: whatever has run, a storage of it is live, and not a fixed one. *)
@@ -773,13 +765,11 @@ Proof.
   set (r := search_from _ _ _ _ _) in H.
   apply bind_accepted in H. destruct H as ([] & H2 & H).
   set (a := account_of _ _ _) in H.
-  apply bind_accepted in H. destruct H as ([] & H3 & H).
   apply bind_accepted in H. destruct H as (o & H4 & H).
   apply bind_accepted in H. destruct H as ([] & H5 & H). injection H as <-.
   split; [ | reflexivity ]. intros S HS.
   apply require_accepted in H1. rewrite !andb_true_iff, N.ltb_lt in H1. destruct H1 as [ [ Hv _ ] _ ].
   apply require_accepted in H2. rewrite forallb_forall in H2.
-  apply require_accepted in H3. rewrite forallb_forall in H3.
   apply require_accepted, N.leb_le in H5.
   assert (Hr : forall u, In u (found r) \/ In u (edge r) -> ancestor p u v).
   { apply search_from_sound with (preds := preds) (stop := behind b) (fuel := fuel)
@@ -798,7 +788,7 @@ Proof.
   assert (Ho : own_ok b v a [] {| loads := no_rows _; own_weight := 0 |}).
   { constructor; cbn.
     - intro s. now rewrite get_no_rows.
-    - intro s. rewrite N.add_0_r. now apply (base_load_le b Hb v).
+    - intro s. rewrite N.add_0_r. apply (base_load_le b Hb v Hv).
     - reflexivity.
     - easy. }
   destruct (add_own_chains_ok b v Hv a Ha _ _ _ _ Ho H4) as (l & Hl).

@@ -2,7 +2,7 @@
 
 open Text
 
-let max_index = Int64.of_int32 Int32.max_int
+let max_index = 2147483645L (* 2^31 - 3 *)
 
 let bad t reason =
   let reason = if at_end t then reason ^ " (the file ends)" else reason in
@@ -20,13 +20,12 @@ let expect t c reason =
   if token t <> c then bad t reason;
   skip t
 
-let word t w = String.iter (fun c -> if get t <> c then bad t "not a JSON value") w
-
 let boolean t =
-  match token t with
-  | 't' -> word t "true"; true
-  | 'f' -> word t "false"; false
-  | _ -> bad t "true or false expected"
+  let value = token t = 't' in
+  String.iter
+    (fun c -> if get t <> c then bad t "true or false expected")
+    (if value then "true" else "false");
+  value
 
 let integer t =
   ignore (token t);
@@ -41,52 +40,21 @@ let index t =
   if Int64.compare value max_index >= 0 then bad t "the index is too large";
   value
 
-(* The bytes of a UTF-8 character behind its first one (RFC 3629). *)
-let utf8_rest t lead =
-  let continue low high =
-    if at_end t then bad t "not UTF-8";
-    let c = Char.code (get t) in
-    if c < low || c > high then bad t "not UTF-8"
-  in
-  let more count = for _ = 1 to count do continue 0x80 0xbf done in
-  match lead with
-  | _ when 0xc2 <= lead && lead <= 0xdf -> more 1
-  | 0xe0 -> continue 0xa0 0xbf; more 1
-  | 0xed -> continue 0x80 0x9f; more 1
-  | _ when 0xe1 <= lead && lead <= 0xef -> more 2
-  | 0xf0 -> continue 0x90 0xbf; more 2
-  | 0xf4 -> continue 0x80 0x8f; more 2
-  | _ when 0xf1 <= lead && lead <= 0xf3 -> more 3
-  | _ -> bad t "not UTF-8"
-
-(* Reads what follows a backslash. Characters that no known key has become '\001'. *)
-let escape t =
-  match get t with
-  | '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' -> '\001'
-  | 'u' ->
-      let value = ref 0 in
-      for _ = 1 to 4 do
-        match get t with
-        | ('0' .. '9' | 'a' .. 'f' | 'A' .. 'F') as c ->
-            value := (16 * !value) + int_of_string (Printf.sprintf "0x%c" c)
-        | _ -> bad t "four hexadecimal digits expected"
-      done;
-      if 0 < !value && !value < 0x80 then Char.chr !value else '\001'
-  | _ -> bad t "unknown escape"
-
+(* Reads a string and returns what stands between its quotes, escapes as they are. *)
 let string t =
-  let text = Buffer.create 16 in
   expect t '"' "a string expected";
-  let rec go () =
+  let first = t.next in
+  let character () =
     if at_end t then bad t "the file ends in a string";
-    match get t with
-    | '"' -> Buffer.contents text
-    | '\\' -> Buffer.add_char text (escape t); go ()
-    | c when c < ' ' -> bad t "a control character in a string"
-    | c ->
-        if c >= '\x80' then utf8_rest t (Char.code c);
-        Buffer.add_char text c;
-        go ()
+    let c = get t in
+    if c < ' ' then bad t "a control character in a string";
+    c
+  in
+  let rec go () =
+    match character () with
+    | '"' -> String.sub t.text first (t.next - 1 - first)
+    | '\\' -> ignore (character ()); go ()
+    | _ -> go ()
   in
   go ()
 
@@ -102,29 +70,12 @@ let items t close item =
   in
   go true
 
-let any_number t =
-  let digits () =
-    if not (is_digit (peek t)) then bad t "not a JSON value";
-    while is_digit (peek t) do skip t done
-  in
-  if peek t = '-' then skip t;
-  if peek t = '0' then begin
-    skip t;
-    if is_digit (peek t) then bad t "leading zero"
-  end
-  else digits ();
-  if peek t = '.' then (skip t; digits ());
-  match peek t with
-  | 'e' | 'E' ->
-      skip t;
-      (match peek t with '+' | '-' -> skip t | _ -> ());
-      digits ()
-  | _ -> ()
-
 let max_depth = 64
 
-(* Skips the value of an unknown key. *)
+(* Skips a value that says nothing here: it need not be good JSON, as long as it is clear where it
+   ends. *)
 let rec any t depth =
+  let is_word = function '0' .. '9' | 'a' .. 'z' | 'E' | '+' | '-' | '.' -> true | _ -> false in
   match token t with
   | ('[' | '{') when depth = max_depth -> bad t "nested too deeply"
   | '[' -> skip t; items t ']' (fun () -> any t (depth + 1))
@@ -135,10 +86,9 @@ let rec any t depth =
           expect t ':' "':' expected";
           any t (depth + 1))
   | '"' -> ignore (string t)
-  | 't' -> word t "true"
-  | 'f' -> word t "false"
-  | 'n' -> word t "null"
-  | _ -> any_number t
+  | c ->
+      if not (is_word c) then bad t "a value expected";
+      while is_word (peek t) do skip t done
 
 (* Reads an object; [member] reads the value of a known key and says so. Returns the known keys. *)
 let members t what member =
@@ -147,6 +97,7 @@ let members t what member =
   items t '}' (fun () ->
       let key = string t in
       expect t ':' "':' expected";
+      if String.contains key '\\' then bad t "a key has an escape";
       if Hashtbl.mem seen key then bad t "the key stands twice";
       if member key then Hashtbl.add seen key () else any t 0);
   seen
@@ -196,9 +147,6 @@ let statement t =
     | "reads" -> accesses false; true
     | "writes" | "overwrites" -> accesses true; true
     | "work" -> r := { !r with work = work t }; true
-    | "name" -> ignore (string t); true
-    | "line" | "macs" -> ignore (integer t); true
-    | "pure" -> ignore (boolean t); true
     | _ -> false
   in
   ignore (members t "a statement" member);
@@ -208,7 +156,6 @@ let storage t =
   let r = ref { bytes = 0L; live_in = false; live_out = false } in
   let member = function
     | "bytes" -> r := { !r with bytes = integer t }; true
-    | "name" -> ignore (string t); true
     | "live_in" -> r := { !r with live_in = boolean t }; true
     | "live_out" -> r := { !r with live_out = boolean t }; true
     | _ -> false
@@ -285,7 +232,6 @@ let program text =
     | "statements" -> statements := list t (fun () -> statement t); true
     | "storages" -> storages := list t (fun () -> storage t); true
     | "order" -> pairs := list t (fun () -> pair t); true
-    | "name" -> ignore (string t); true
     | _ -> false
   in
   let seen = members t "a program" member in

@@ -55,7 +55,6 @@ let reason lie =
   | Storage_ended s -> "storage " ^ n s ^ " may have ended"
   | Storage_fixed s -> "storage " ^ n s ^ " is accessed by the exit, or constant"
   | Storage_overloaded s -> "storage " ^ n s ^ " is overloaded"
-  | Base_overloaded -> "a chain of the base is heavier than a storage on it"
   | Run_broken s -> "the run behind storage " ^ n s ^ " is broken"
 
 exception Lie of int * string
