@@ -206,7 +206,8 @@ def one(name, mode):
         found = again.get(p["kind"])
         if found and p["kind"] in handed:
             p["own_road"] = {
-                k: found[k] for k in ("stock_peak_measured", "stock_peak_modelled", "state", "reason")
+                k: found[k]
+                for k in ("stock_peak_measured", "stock_peak_modelled", "state", "reason")
             }
     return line
 
@@ -239,8 +240,10 @@ def run(options):
         try:
             out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
             lines = [x for x in out.stdout.splitlines() if x.startswith("{")]
-            line = lines[-1] if lines else json.dumps(
-                {"model": name, "mode": mode, "error": (out.stderr or "")[-400:]}
+            line = (
+                lines[-1]
+                if lines
+                else json.dumps({"model": name, "mode": mode, "error": (out.stderr or "")[-400:]})
             )
         except subprocess.TimeoutExpired:
             line = json.dumps({"model": name, "mode": mode, "error": "over 900 seconds"})
@@ -324,7 +327,11 @@ def totals(lines):
     our = sum(x["our_seconds"] for x in good)
     if compile_seconds:
         out.append(f"- profile, plan and verify: {our:.0f} s; compilation {compile_seconds:.0f} s")
-    out += ["", "Training steps (forward, saved, backward), bytes above what exists before the step:", ""]
+    out += [
+        "",
+        "Training steps (forward, saved, backward), bytes above what exists before the step:",
+        "",
+    ]
     out += ["| model | stock | permuted | saved |", "|---|---|---|---|"]
     for x in steps:
         a, b = x["step"]["stock"], x["step"]["permuted"]

@@ -76,7 +76,9 @@ class Block(nn.Module):
         self.attention = kind(width, heads, causal)
         self.cross = Attention(width, heads) if cross else None
         self.n3 = nn.LayerNorm(width) if cross else None
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
 
     def forward(self, x, memory=None):
         x = x + self.attention(self.n1(x))

@@ -490,7 +490,14 @@ def mobilenet_v3():
 
 def efficientnet():
     layers, cin = [conv_bn(3, 32, 3, 2, act=nn.SiLU)], 32
-    rows = [(16, 1, 1, 3), (24, 6, 2, 3), (24, 6, 1, 3), (40, 6, 2, 5), (80, 6, 2, 3), (80, 6, 1, 3)]
+    rows = [
+        (16, 1, 1, 3),
+        (24, 6, 2, 3),
+        (24, 6, 1, 3),
+        (40, 6, 2, 5),
+        (80, 6, 2, 3),
+        (80, 6, 1, 3),
+    ]
     for c, t, s, k in rows:
         layers.append(InvertedResidual(cin, c, s, t, k, True, nn.SiLU))
         cin = c

@@ -1,10 +1,10 @@
 """peakproof: the order of a program's statements with the lowest peak memory, proved.
 
-    peakproof.plan(program)                        a program as a dict; needs no torch
-    torch.compile(model, backend="peakproof")      every program of this model
-    with peakproof.optimize() as session: ...      every program compiled inside
-    peakproof.load(directory)                      what a session saved, in another process
-    python -m peakproof run [--out DIR] script.py  a whole script
+peakproof.plan(program)                        a program as a dict; needs no torch
+torch.compile(model, backend="peakproof")      every program of this model
+with peakproof.optimize() as session: ...      every program compiled inside
+peakproof.load(directory)                      what a session saved, in another process
+python -m peakproof run [--out DIR] script.py  a whole script
 """
 
 from .core import plan

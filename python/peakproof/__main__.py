@@ -40,7 +40,9 @@ def run(options):
     from .session import Session
 
     if not preloaded():
-        print("peakproof: memtrace is not preloaded, torch.profiler counts instead", file=sys.stderr)
+        print(
+            "peakproof: memtrace is not preloaded, torch.profiler counts instead", file=sys.stderr
+        )
     sys.argv = [options.script, *options.arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
     session = Session(split_reuse=options.split_reuse, time_limit=options.time_limit)

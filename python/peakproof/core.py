@@ -41,7 +41,8 @@ def _accesses(s, storages, where):
     """Every access of a statement, with its flags."""
     out = []
     over = {
-        _access(a, storages, f"{where}.overwrites") for a in _typed(s.get("overwrites", []), list, f"{where}.overwrites")
+        _access(a, storages, f"{where}.overwrites")
+        for a in _typed(s.get("overwrites", []), list, f"{where}.overwrites")
     }
     for key, flag in (("reads", READ), ("writes", WRITE)):
         for j, a in enumerate(_typed(s.get(key, []), list, f"{where}.{key}")):
@@ -58,9 +59,7 @@ def _statement(s, i, storages):
     where = f"statements[{i}]"
     _typed(s, dict, where)
     work = s.get("work", 0)
-    requests = [
-        _integer(w, f"{where}.work") for w in (work if isinstance(work, list) else [work])
-    ]
+    requests = [_integer(w, f"{where}.work") for w in (work if isinstance(work, list) else [work])]
     macs = _integer(s["macs"], f"{where}.macs") if s.get("macs") is not None else -1
     line = _integer(s["line"], f"{where}.line") if s.get("line") is not None else -1
     pure = _typed(s.get("pure", False), bool, f"{where}.pure")

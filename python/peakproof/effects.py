@@ -1,7 +1,7 @@
 """Effects: which tensors a node reads and which it writes.
 
-The sources of truth: the C types in a C++ kernel's binding, the schema of a torch operator, and a short
-list of functions of `extern_kernels` with known meaning. Anything else is refused.
+The sources of truth: the C types in a C++ kernel's binding, the schema of a torch operator, and a
+short list of functions of `extern_kernels` with known meaning. Anything else is refused.
 """
 
 import ast
@@ -13,7 +13,16 @@ import torch
 from .errors import Refusal
 
 # Namespaces whose operators do what their schema says, and nothing else.
-TRUSTED = {"aten", "prims", "mkldnn", "mkl", "mkldnn_prepacked", "onednn", "quantized", "_quantized"}
+TRUSTED = {
+    "aten",
+    "prims",
+    "mkldnn",
+    "mkl",
+    "mkldnn_prepacked",
+    "onednn",
+    "quantized",
+    "_quantized",
+}
 TRUSTED |= {"inductor"}
 # extern_kernels.NAME: read every tensor; write `out` if given, else return a new tensor.
 EXTERN = {

@@ -4,7 +4,7 @@ A meter yields, for each interval between `begin` and `end`, a Reading: bytes be
 during and bytes after, all relative to `start`. Two kinds:
 
 - Memtrace reads the preloaded library (memtrace/): every aligned block, requested sizes.
-- Profiler uses torch's memory events: the allocator's own blocks only, not scratch that bypasses it.
+- Profiler uses torch's memory events: the allocator's own blocks, not scratch that bypasses it.
 """
 
 import ctypes

@@ -8,7 +8,7 @@ from .errors import Refusal
 
 @dataclass
 class Model:
-    """`program` is the dict of the program's JSON; `nodes[i]` the statement behind its statement i."""
+    """`program` is the dict of the program's JSON; its statement i is the source's `nodes[i]`."""
 
     program: dict
     nodes: list
@@ -58,9 +58,7 @@ def build(source, profile, name):
     program = {
         "peakproof": 1,
         "name": name,
-        "statements": [
-            statement_dict(source.statements[i], profile, index_of) for i in nodes
-        ],
+        "statements": [statement_dict(source.statements[i], profile, index_of) for i in nodes],
         "storages": [storage_dict(profile.storages[n]) for n in keep],
     }
     order = set(data_edges(source, position))
@@ -114,7 +112,9 @@ def statement_dict(s, profile, index_of):
 
 
 def covers(ranges, storage):
-    return storage.held or (len(ranges) == 1 and ranges[0][0] == 0 and ranges[0][1] >= storage.bytes)
+    return storage.held or (
+        len(ranges) == 1 and ranges[0][0] == 0 and ranges[0][1] >= storage.bytes
+    )
 
 
 def stock_peak(source, profile):

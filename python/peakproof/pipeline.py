@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import core
+from . import core, reuse, verify
 from . import meter as meters
 from . import model as models
-from . import verify
 from .errors import Refusal
 from .profile import Profiler
 from .realize import realize
@@ -52,6 +51,8 @@ class Report:
     stock_peak_modelled: int | None = None
     original_order_peak: int | None = None
     peak: int | None = None
+    splits: int = 0  # reuses that were split
+    peak_without_splits: int | None = None
     lower_bound: int | None = None
     optimal: bool = False
     proof: str = "none"
@@ -76,6 +77,7 @@ class Result:
     function: object = None
     certificate: bytes | None = None
     signature: tuple = ()
+    splits: dict = field(default_factory=dict)  # line -> (old text, new text)
 
 
 def signature(args):
@@ -160,15 +162,20 @@ class Optimizer:
             self.measure(self.stock, originals, held)
         clock.lap("warm up")
         profile = self.profile(source, originals, held)
-        model = self.result.model = models.build(source, profile, self.report.name)
-        self.describe(model)
+        model = models.build(source, profile, self.report.name)
+        self.report.stock_peak_modelled = model.stock_peak
         clock.lap("profile")
-        self.plan(model)
-        self.settle(source, model)
+        plan = self.plan(source, model)
         clock.lap("plan")
-        self.realize(source, model)
+        if self.options.split_reuse and all(isinstance(t, torch.Tensor) for t in originals):
+            found = self.split_reuses(source, profile, plan, originals, held)
+            if found is not None:
+                source, model, plan = found
+            clock.lap("split reuse")
+        self.adopt(model, plan)
+        self.realize(source)
         clock.lap("realize")
-        self.check(originals, held, model)
+        self.check(originals, held)
         clock.lap("verify")
         if self.options.inspect is not None:
             self.options.inspect(self, originals, held)
@@ -206,20 +213,17 @@ class Optimizer:
                 self.spread[index] = (min(seen), max(seen))
         return last
 
-    def settle(self, source, model):
-        """Refuses if a statement whose bytes vary could set the peak, even if it varied twice as much."""
+    def settle(self, source, model, plan):
+        """Refuses if a statement whose bytes vary, and twice as much, could set the peak."""
         if not self.spread:
             return
-        place = {index: i for i, index in enumerate(self.result.order)}
         program = model.program
-        order = [model.nodes.index(index) for index in self.result.order]
-        for which, facts in (
-            ("stock", core.simulate(program)),
-            ("permuted", core.simulate(program, order)),
-        ):
-            for index, (low, high) in self.spread.items():
-                step = model.nodes.index(index) if which == "stock" else place[index]
-                if facts["step"][step] + high - low >= facts["peak"]:
+        stock, permuted = core.simulate(program), core.simulate(program, plan["order"])
+        step = {v: i for i, v in enumerate(plan["order"])}
+        for index, (low, high) in self.spread.items():
+            v = model.nodes.index(index)
+            for facts, at in ((stock, v), (permuted, step[v])):
+                if facts["step"][at] + high - low >= facts["peak"]:
                     s = source.statements[index]
                     raise Refusal(
                         f"its bytes depend on history or threads: {low} to {high}", s.line, s.text
@@ -227,48 +231,70 @@ class Optimizer:
         names = ", ".join(f"line {source.statements[i].line}" for i in sorted(self.spread))
         self.report.reason = f"scratch varies from run to run, below the peak: {names}"
 
-    def describe(self, model):
-        r = self.report
-        r.statements = len(model.program["statements"])
-        r.storages = len(model.program["storages"])
-        r.held_bytes = model.held_bytes
-        r.stock_peak_modelled = model.stock_peak
-
-    def plan(self, model):
-        text = core.text_of(model.program)
+    def plan(self, source, model):
+        """The core's plan of a model."""
         plan = core.solve(
             model.program,
             self.options.time_limit,
             self.options.state_limit,
-            hashlib.sha256(text.encode()).hexdigest(),
+            hashlib.sha256(core.text_of(model.program).encode()).hexdigest(),
         )
+        self.settle(source, model, plan)
+        return plan
+
+    def split_reuses(self, source, profile, plan, originals, held):
+        """(source, model, plan) with reuses split, if that gives a lower peak; else None."""
+        splits = reuse.candidates(source, profile)
+        if not splits:
+            return None
+        other = split(reuse.apply(source.text, splits))
+        self.spread = {}
+        model = models.build(other, self.profile(other, originals, held), self.report.name)
+        better = self.plan(other, model)
+        if better["peak_after"] >= plan["peak_after"]:
+            return None
+        self.result.splits = splits
+        self.report.splits = len(splits)
+        self.report.peak_without_splits = plan["peak_after"]
+        return other, model, better
+
+    def adopt(self, model, plan):
+        """Notes the model and the plan that are to be realized."""
+        self.result.model = model
         r = self.report
+        r.statements = len(model.program["statements"])
+        r.storages = len(model.program["storages"])
+        r.held_bytes = model.held_bytes
         r.original_order_peak = plan["peak_before"]
         r.peak = plan["peak_after"]
-        r.lower_bound = plan["lower_bound"]
-        r.optimal = plan["optimal"]
-        r.proof = plan["proof"]
-        r.floor = plan["floor"]
+        for key in ("lower_bound", "optimal", "proof", "floor"):
+            setattr(r, key, plan[key])
         self.result.certificate = plan["certificate"]
         self.result.order = [model.nodes[i] for i in plan["order"]]
 
-    def realize(self, source, model):
+    def realize(self, source):
         text = self.result.permuted_text = realize(source, self.result.order)
         filename = f"<peakproof {self.report.name}>"
         self.result.function = compile_call(text, self.namespace, self.owner, filename)
 
-    def check(self, originals, held, model):
+    def check(self, originals, held):
         r = self.report
         first = self.measure(self.stock, originals, held)
         second = self.measure(self.stock, originals, held)
         r.stock_peak_measured = second.peak
         if first.peak != second.peak:
-            raise Refusal(f"stock's peak differs from run to run: {first.peak}, {second.peak} bytes")
-        if second.peak != model.stock_peak:
-            raise Refusal(f"stock's peak is {second.peak} bytes, its model's {model.stock_peak}")
+            raise Refusal(
+                f"stock's peak differs from run to run: {first.peak}, {second.peak} bytes"
+            )
+        if second.peak != r.stock_peak_modelled:
+            raise Refusal(
+                f"stock's peak is {second.peak} bytes, its model's {r.stock_peak_modelled}"
+            )
         permuted = self.measure(self.result.function, originals, held)
         r.peak_measured = permuted.peak
         self.compare(first, second, permuted, originals, held)
+        if self.result.splits:
+            self.poison(first, second, originals, held)
         if permuted.peak != r.peak:
             raise Refusal(f"the permuted peak is {permuted.peak} bytes, its model's {r.peak}")
 
@@ -294,6 +320,21 @@ class Optimizer:
             raise Refusal(f"results differ: {', '.join(first.difference(permuted))}")
         r.bitwise = "yes with one thread"
         r.reason = f"stock differs from itself with several threads: {', '.join(sorted(unstable))}"
+
+    def poison(self, first, second, originals, held):
+        """A fresh block must be filled before it is read: whatever lies in it changes nothing."""
+        unstable = set(first.difference(second))
+        for byte in (0x00, 0xFF):
+            function = compile_call(
+                self.result.permuted_text,
+                reuse.poisoned(self.namespace, byte),
+                self.owner,
+                f"<peakproof {self.report.name} poisoned>",
+            )
+            found = self.measure(function, originals, held)
+            differs = set(first.difference(found)) - unstable
+            if differs:
+                raise Refusal(f"a split reuse is read before it is filled: {sorted(differs)}")
 
     def decide(self):
         r = self.report

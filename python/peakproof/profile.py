@@ -1,7 +1,7 @@
 """Profile: run a program statement by statement and see what it does to memory.
 
-A storage is known by its object from its creation to its free, never by its address after a free or by a
-name. Sizes are the requested bytes.
+A storage is known by its object from its creation to its free, never by its address after a free
+or by a name. Sizes are the requested bytes.
 """
 
 import ast
@@ -12,6 +12,7 @@ import torch
 from . import split as kinds
 from .effects import effect_of
 from .errors import Refusal
+from .reuse import shape_text
 from .verify import clone, digest
 
 # An access by ranges is written out piece by piece up to this many pieces, else as one extent.
@@ -51,6 +52,8 @@ class Profile:
     ordered: set
     readings: list  # one per statement
     tuples: set  # indices of nodes whose result is a tuple
+    shapes: dict  # alias statement -> the arguments of an allocation like it, as text
+    bound: dict  # alias statement -> its storage
 
     def comparable(self):
         """What two profiles of one program must agree on."""
@@ -63,13 +66,11 @@ class Profile:
 
 
 def pieces(tensor):
-    """The byte ranges of its storage that a strided tensor occupies, () for more than MAX_PIECES."""
+    """The byte ranges of its storage that a strided tensor occupies; one if they are too many."""
     if tensor.numel() == 0:
         return ()
     item = tensor.element_size()
-    dims = sorted(
-        (stride, size) for size, stride in zip(tensor.shape, tensor.stride()) if size > 1
-    )
+    dims = sorted((stride, size) for size, stride in zip(tensor.shape, tensor.stride()) if size > 1)
     block = 1  # elements that lie together
     while dims and dims[0][0] <= block:
         stride, size = dims.pop(0)
@@ -129,7 +130,9 @@ class Profiler:
         """The number of a tensor's storage, a new one if it is new. Held ones count 0 bytes."""
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
             if not fields.get("held"):
-                raise Refusal("tensor that has no plain CPU storage", statement.line, statement.text)
+                raise Refusal(
+                    "tensor that has no plain CPU storage", statement.line, statement.text
+                )
             key, size = ("object", id(tensor)), 0
         else:
             storage = tensor.untyped_storage()
@@ -185,7 +188,16 @@ class Profiler:
         for number in self.returned:
             self.storages[number].live_out = True
         ordered = {i for i, e in self.effects.items() if e.ordered}
-        profile = Profile(self.storages, self.accesses, {}, ordered, readings, self.tuples)
+        profile = Profile(
+            self.storages,
+            self.accesses,
+            {},
+            ordered,
+            readings,
+            self.tuples,
+            self.shapes,
+            self.bound,
+        )
         self.account(profile)
         return profile
 
@@ -196,7 +208,7 @@ class Profiler:
             self.env["self"] = self.owner
         self.names, self.live, self.keys, self.references = {}, {}, {}, {}
         self.storages, self.accesses, self.work = [], {}, {}
-        self.tuples = set()
+        self.tuples, self.shapes, self.bound = set(), {}, {}
         for s in self.source.statements:
             self.step(s)
 
@@ -244,8 +256,13 @@ class Profiler:
                 for n in numbers:  # a part of a tuple gets its own name
                     if self.storages[n].name == s.uses[0]:
                         self.storages[n].name = s.targets[0]
+            if s.kind == kinds.ALIAS and isinstance(value, torch.Tensor):
+                self.shapes[s.index] = shape_text(value)
+                self.bound[s.index] = numbers[0]
             if s.kind in (kinds.ALIAS, kinds.ITEM):
-                created = [n for n in self.names[s.targets[0]] if self.storages[n].created == s.index]
+                created = [
+                    n for n in self.names[s.targets[0]] if self.storages[n].created == s.index
+                ]
                 if created:
                     raise Refusal("binding creates a storage", s.line, s.text)
 
@@ -278,17 +295,13 @@ class Profiler:
                         if self.storages[number].created == s.index:
                             raise Refusal("argument creates a storage", s.line, s.text)
                     plain = not self.storages[number].live_in and t.layout == torch.strided
-                    found.append(
-                        Access(number, nodes is effect.writes, pieces(t) if plain else ())
-                    )
+                    found.append(Access(number, nodes is effect.writes, pieces(t) if plain else ()))
 
     def account(self, profile):
         """Work of every node; every byte must have a name."""
         for s in self.source.statements:
             r = profile.readings[s.index]
-            created = sum(
-                x.bytes for x in self.storages if x.created == s.index and not x.live_in
-            )
+            created = sum(x.bytes for x in self.storages if x.created == s.index and not x.live_in)
             freed = sum(x.bytes for x in self.storages if x.freed == s.index)
             if r.after - r.before != created - freed:
                 raise Refusal(

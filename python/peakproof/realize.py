@@ -1,7 +1,7 @@
 """Realize: the text of `call` for a new order of its nodes.
 
-Before each node stand the bindings that it needs and that are not made yet; behind it, `del` of every
-name with no later use, bindings counted as uses. Statement text stays verbatim.
+Before each node stand the bindings that it needs and that are not made yet; behind it, `del` of
+every name with no later use, bindings counted as uses. Statement text stays verbatim.
 """
 
 from . import split as kinds

@@ -1,8 +1,9 @@
 """Sessions on disk: save, load, explain.
 
-A directory holds `index.json` and for each program NAME.source.py (as generated), NAME.report.json,
-and unless it was refused NAME.json (the program), NAME.cert (the certificate), NAME.py (the permuted
-`call`). Loading takes only the order from there; the text is made again and has to be the same.
+A directory holds `index.json` and for each program NAME.source.py (as generated) and
+NAME.report.json, and unless it was refused NAME.json (the program), NAME.cert (the certificate) and
+NAME.py (the permuted `call`). Loading takes only the order from there; the text is made again and
+has to be the same.
 """
 
 import hashlib
@@ -26,9 +27,7 @@ def source_hash(text):
 
 def plain_signature(signature):
     """A signature as JSON: [shape, strides, type] of tensors, numbers as they are."""
-    return [
-        [list(s[0]), list(s[1]), str(s[2])] if isinstance(s, tuple) else s for s in signature
-    ]
+    return [[list(s[0]), list(s[1]), str(s[2])] if isinstance(s, tuple) else s for s in signature]
 
 
 def save(results, directory, torch_version):
@@ -51,6 +50,7 @@ def save(results, directory, torch_version):
             entry["program"] = hashlib.sha256(text.encode()).hexdigest()
             entry["order"] = r.order
             entry["nodes"] = r.model.nodes
+            entry["splits"] = [[line, *texts] for line, texts in r.splits.items()]
             entry["signature"] = plain_signature(r.signature)
         index["programs"].append(entry)
     write(os.path.join(directory, "index.json"), json.dumps(index, indent=1) + "\n")
@@ -95,9 +95,14 @@ class Saved:
         where = {node: i for i, node in enumerate(self.entry["nodes"])}
         return [where[i] for i in self.entry["order"]]
 
-    def text(self, source):
-        """The permuted `call`, made again from a split source. Raises Refusal on any difference."""
+    def text(self, source_text):
+        """The permuted `call`, made again from a source. Raises Refusal on any difference."""
         from .realize import realize
+        from .reuse import apply
+        from .split import split
+
+        splits = {line: (old, new) for line, old, new in self.entry.get("splits", ())}
+        source = split(apply(source_text, splits))
 
         facts = core.simulate(self.program(), self.positions())
         if facts["peak"] != self.report["peak"]:

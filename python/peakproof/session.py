@@ -12,7 +12,6 @@ from . import meter as meters
 from . import saved
 from .errors import Refusal
 from .pipeline import Optimizer, Options, Report, Result, compile_call, signature
-from .split import split
 
 log = logging.getLogger("peakproof")
 
@@ -91,7 +90,7 @@ class ModuleView:
 class Session:
     """Programs that were compiled while it was active, each with its result.
 
-    Options: see peakproof.optimize. `results` is a list of pipeline.Result, in order of first calls.
+    Options: see peakproof.optimize. `results` holds a pipeline.Result for each, by first call.
     """
 
     def __init__(self, **options):
@@ -141,7 +140,17 @@ class Session:
 
     def table(self):
         """A table of all programs as text. Sizes in bytes, without what the caller holds."""
-        head = ["program", "statements", "stock", "peak", "bound", "proof", "bitwise", "held", "state"]
+        head = [
+            "program",
+            "statements",
+            "stock",
+            "peak",
+            "bound",
+            "proof",
+            "bitwise",
+            "held",
+            "state",
+        ]
         rows = [head]
         for r in (x.report for x in self.results):
             numbers = [r.stock_peak_measured, r.peak_measured, r.lower_bound]
@@ -153,14 +162,20 @@ class Session:
         left = {0, 5, 6, 8}
         lines = []
         for row in rows:
-            cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))]
+            cells = [
+                c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))
+            ]
             lines.append("  ".join(cells).rstrip())
         notes = [
-            f"{r.name}: {r.reason}" for r in (x.report for x in self.results) if r.reason and r.reason != "stock is optimal"
+            f"{r.name}: {r.reason}"
+            for r in (x.report for x in self.results)
+            if r.reason and r.reason != "stock is optimal"
         ]
         used = {r.meter for r in (x.report for x in self.results) if r.meter}
         if "profiler" in used:
-            notes.append("memtrace is not preloaded: scratch that bypasses torch's allocator is not seen")
+            notes.append(
+                "memtrace is not preloaded: scratch that bypasses torch's allocator is not seen"
+            )
         return "\n".join(lines + notes) + "\n"
 
     def save(self, directory):
@@ -273,8 +288,7 @@ class LoadedSession(Session):
         raise Refusal("the saved session has this program for other argument sizes")
 
     def apply(self, found, dispatcher, result):
-        source = split(dispatcher.text)
-        text = found.text(source)
+        text = found.text(dispatcher.text)
         stock = dispatcher.stock
         result.permuted_text = text
         result.function = compile_call(

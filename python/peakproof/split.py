@@ -73,7 +73,7 @@ class Source:
 
 
 def dotted(node):
-    """"a.b.c" for a chain of names and attributes, else ""."""
+    """ "a.b.c" for a chain of names and attributes, else ""."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -20,7 +20,7 @@ def held_arguments(args):
         if not isinstance(t, torch.Tensor):
             held.append(True)
             continue
-        # References: the list, `t`, and getrefcount's own argument; storage: `t` and the object asked.
+        # References: the list, `t`, getrefcount's argument; to the storage: `t`, the object asked.
         alone = sys.getrefcount(t) <= 3 and t._use_count() <= 1
         if alone and t.layout == torch.strided:
             count = torch._C._storage_Use_Count(t.untyped_storage()._cdata)

@@ -17,8 +17,8 @@ def explain(program, order=None, source_text=None, limit=30):
     top = max(range(len(order)), key=lambda i: facts["step"][i])
     s = statements[order[top]]
     lines = [
-        f"{program.get('name', '')}: peak {facts['peak']:,} bytes at step {top + 1} of {len(order)}: "
-        f"{s['name']} (line {s.get('line', '?')})"
+        f"{program.get('name', '')}: peak {facts['peak']:,} bytes at step {top + 1} "
+        f"of {len(order)}: {s['name']} (line {s.get('line', '?')})"
     ]
     lines += _source_line(source_text, s.get("line"))
     work = s.get("work", 0)
