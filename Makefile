@@ -29,6 +29,8 @@ $(VENV)/.%: .ci/setup .ci/packages.txt .ci/requirements.txt
 configure = test -f $@ || CC=$(or $(1),gcc) $(MESON) setup $(dir $@) $(2)
 $(BUILD)/release/build.ninja: | $(VENV)/.build
 	$(call configure,gcc,--buildtype=release -Dprefix=$(prefix) -Dtests=false)
+$(BUILD)/bench/build.ninja: | $(VENV)/.build $(VENV)/.test
+	$(call configure,gcc,--buildtype=release)
 $(BUILD)/test/build.ninja: | $(VENV)/.build $(VENV)/.test
 	$(call configure,gcc,--buildtype=debugoptimized)
 $(BUILD)/sanitize/build.ninja: | $(VENV)/.build $(VENV)/.test
@@ -49,7 +51,7 @@ demo: build
 	@BUILD=$(BUILD) examples/demo.sh
 
 # CI=1 (set by .ci/run) adds the suites that take minutes.
-test: build build-test build-sanitize $(if $(CI),build-clang build-fuzz)
+test: build build-test build-sanitize $(if $(CI),build-bench build-clang build-fuzz)
 	@$(PYTHON) tests/run --build $(BUILD) $(if $(CI),--ci) $(SUITES)
 
 format: $(VENV)/.test
@@ -65,12 +67,12 @@ fuzz: build-fuzz
 torture: build-sanitize build-fuzz
 	for script in tests/*/torture; do $$script $(BUILD) || exit 1; done
 
-bench: build
-	@BUILD=$(BUILD) bench/speed
+bench: build-bench
+	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/speed
 
 # Every number that the README states, measured again.
-reproduce: build build-test
-	@BUILD=$(BUILD) bench/reproduce
+reproduce: build build-bench
+	@PP_BUILD=$(CURDIR)/$(BUILD) PATH=$(CURDIR)/$(BUILD)/release/src:$$PATH $(PYTHON) bench/reproduce
 
 install: build
 	$(MESON) install -C $(BUILD)/release
