@@ -254,6 +254,74 @@ typedef bool pp_write(const void *bytes, size_t size, void *data);
 pp_status pp_certificate_write(const pp_plan *plan, const char *sha256, pp_write *write, void *data,
                                pp_error *error);
 
+/* ---- Arenas ---------------------------------------------------------------------------------- */
+
+/* A buffer lives from time first to time last, both included; first <= last, bytes >= 0. */
+typedef struct pp_buffer {
+  int64_t bytes, first, last;
+} pp_buffer;
+
+typedef struct pp_arena pp_arena;
+
+/* How the lower bound of an arena is proved. */
+typedef enum pp_arena_proof {
+  PP_ARENA_LOAD = 1,  /* that many bytes (each buffer rounded up to the alignment, but for the one
+                         on top) live at the same time: simple addition */
+  PP_ARENA_SEARCH = 2 /* an exhaustive search found no smaller arena; no certificate is written */
+} pp_arena_proof;
+
+typedef struct pp_arena_progress {
+  int64_t bytes;       /* of the best arena so far */
+  int64_t lower_bound; /* proved so far */
+  double seconds;      /* since pp_arena_solve began */
+  int64_t nodes;       /* of the exact search, so far */
+} pp_arena_progress;
+
+typedef struct pp_arena_options {
+  int64_t alignment;  /* of every offset; 0: 1 */
+  int64_t capacity;   /* any arena of so many bytes will do; 0: the smallest one is wanted */
+  int64_t node_limit; /* of the exact search; 0: the default; -1: heuristics only */
+  double time_limit;  /* seconds; 0: none */
+  /* Called now and then, if not NULL; return true to stop with the best so far. */
+  bool (*progress)(const pp_arena_progress *progress, void *data);
+  void *data;
+} pp_arena_options;
+
+/* Finds an offset for every buffer so that buffers that live at the same time share no byte and the
+ * arena, the largest offset + bytes, is small; and a lower bound that no arena goes below. Buffers
+ * of 0 bytes get offset 0. Reaching a limit is not an error. The result depends on the input alone
+ * unless a time limit or an interrupt cut the work short. Near-linear until the exact search
+ * begins, which is left out when there are too many buffers for it. PP_ERROR_OVERFLOW if no arena
+ * below 2^63 bytes exists or none was found. `options` may be NULL. Free the arena with
+ * pp_arena_free. THEORY.md section 5, doc/arena.md. */
+pp_status pp_arena_solve(const pp_buffer *buffer, size_t buffers, const pp_arena_options *options,
+                         pp_arena **arena, pp_error *error);
+void pp_arena_free(pp_arena *arena);
+const int64_t *pp_arena_offsets(const pp_arena *arena); /* one a buffer */
+int64_t pp_arena_bytes(const pp_arena *arena);
+int64_t pp_arena_load(const pp_arena *arena); /* the largest sum of bytes that live together */
+int64_t pp_arena_lower_bound(const pp_arena *arena);
+bool pp_arena_optimal(const pp_arena *arena); /* bytes == lower bound */
+pp_arena_proof pp_arena_proved_by(const pp_arena *arena);
+bool pp_arena_limited(const pp_arena *arena); /* a limit or an interrupt cut the work short */
+double pp_arena_seconds(const pp_arena *arena);
+int64_t pp_arena_nodes(const pp_arena *arena);
+
+/* The planners that runtimes use, as baselines: both take the largest buffer first. O(n^2). */
+typedef enum pp_planner {
+  PP_PLANNER_TFLM = 1,  /* TFLM's greedy planner: lowest gap, sizes rounded up to the alignment */
+  PP_PLANNER_LITERT = 2 /* LiteRT's arena planner: buffers that live always first, smallest gap */
+} pp_planner;
+/* offset[i] >= 0 on entry fixes the offset of buffer i (TFLM's offline plan); -1 lets the planner
+ * choose. PP_ERROR_OVERFLOW if an end leaves int64_t. */
+pp_status pp_arena_greedy(const pp_buffer *buffer, size_t buffers, int64_t alignment,
+                          pp_planner planner, int64_t *offset, int64_t *bytes, pp_error *error);
+
+/* Checks offsets: none negative or misaligned, no byte shared in time. Stores the arena's bytes (if
+ * not NULL), or says which two buffers clash (PP_ERROR_INPUT). O(n log n). */
+pp_status pp_arena_check(const pp_buffer *buffer, size_t buffers, int64_t alignment,
+                         const int64_t *offset, int64_t *bytes, pp_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,275 @@
+/* Offsets: heuristics, then exact search until the lower bound is met or raised to the best arena
+ * found (THEORY.md section 5). */
+#include "arena.h"
+
+#include <time.h>
+
+#include "error.h"
+#include "memory.h"
+
+enum {
+  DEFAULT_NODES = 4000000,
+  SEARCH_INCIDENCES = 20000000, /* the search lists the buffers of every section */
+  PLANNER_BUFFERS = 3000        /* the runtimes' planners are quadratic */
+};
+
+struct pp_arena {
+  size_t buffers;
+  int64_t *offset;
+  int64_t bytes, load, bound, nodes;
+  double seconds;
+  bool limited, searched;
+};
+
+struct work {
+  const pp_arena_options *options;
+  struct pp_strip strip;
+  pp_arena *arena;
+  double start;
+  int32_t *rank;
+  int64_t *offset; /* of the strip's buffers, in units */
+  pp_packer *packer;
+  int64_t left; /* nodes */
+};
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static bool done(const struct work *work) {
+  const pp_arena *arena = work->arena;
+  return arena->bytes >= 0 &&
+         (arena->bytes <= arena->bound ||
+          (work->options->capacity > 0 && arena->bytes <= work->options->capacity));
+}
+
+/* True when a limit or the caller ends the work. */
+static bool stopped(struct work *work) {
+  pp_arena *arena = work->arena;
+  double seconds = now() - work->start;
+  if (work->options->time_limit > 0 && seconds >= work->options->time_limit)
+    arena->limited = true;
+  if (work->options->progress && !arena->limited) {
+    pp_arena_progress progress = {arena->bytes, arena->bound, seconds, arena->nodes};
+    arena->limited = work->options->progress(&progress, work->options->data);
+  }
+  return arena->limited;
+}
+
+/* Keeps the packing if it is the best so far. */
+static void keep(struct work *work, const int64_t *offset) {
+  pp_arena *arena = work->arena;
+  int64_t used;
+  if (!pp_strip_used(&work->strip, offset, &used) || (arena->bytes >= 0 && used >= arena->bytes))
+    return;
+  arena->bytes = used;
+  for (int32_t b = 0; b < work->strip.count; b++)
+    arena->offset[work->strip.id[b]] = offset[b] * work->strip.alignment;
+}
+
+/* ---- Heuristics ---- */
+
+static pp_status run_skylines(struct work *work, pp_error *error) {
+  for (int p = 0; p < PP_PREFERENCES && !done(work) && !stopped(work); p++) {
+    if (!pp_strip_rank(&work->strip, (enum pp_preference)p, 0, 0, work->rank))
+      return pp_fail_memory(error);
+    pp_status status = pp_skyline_pack(&work->strip, work->rank, work->offset);
+    if (status == PP_ERROR_MEMORY)
+      return pp_fail_memory(error);
+    if (status == PP_OK)
+      keep(work, work->offset);
+  }
+  return PP_OK;
+}
+
+static pp_status run_planners(struct work *work, const pp_buffer *buffer, size_t buffers,
+                              pp_error *error) {
+  int64_t *offset = pp_alloc(buffers, sizeof *offset), bytes;
+  if (!offset)
+    return pp_fail_memory(error);
+  pp_status status = PP_OK;
+  for (int p = PP_PLANNER_TFLM; p <= PP_PLANNER_LITERT && status == PP_OK && !done(work); p++) {
+    for (size_t i = 0; i < buffers; i++)
+      offset[i] = -1;
+    status = pp_arena_greedy(buffer, buffers, work->strip.alignment, (pp_planner)p, offset, &bytes,
+                             error);
+    if (status == PP_ERROR_OVERFLOW) {
+      status = PP_OK;
+      continue;
+    }
+    for (int32_t b = 0; b < work->strip.count; b++)
+      work->offset[b] = offset[work->strip.id[b]] / work->strip.alignment;
+    if (status == PP_OK)
+      keep(work, work->offset);
+  }
+  free(offset);
+  return status;
+}
+
+/* ---- Exact search ---- */
+
+/* One run of the packer for `capacity`; false when the work must stop. */
+static pp_status run_packer(struct work *work, int64_t capacity, int run, int64_t nodes,
+                            pp_error *error) {
+  pp_arena *arena = work->arena;
+  int noise = run < PP_PREFERENCES * PP_CHOICES ? 0 : 8 << run % 4;
+  enum pp_preference preference = (enum pp_preference)(run % PP_PREFERENCES);
+  enum pp_choice choice = (enum pp_choice)(run / PP_PREFERENCES % PP_CHOICES);
+  if (!pp_strip_rank(&work->strip, preference, noise, (uint64_t)run, work->rank))
+    return pp_fail_memory(error);
+  if (nodes > work->left)
+    nodes = work->left;
+  pp_packer_result result = pp_packer_run(work->packer, capacity, work->rank, choice, nodes);
+  arena->nodes += pp_packer_nodes(work->packer);
+  work->left -= pp_packer_nodes(work->packer);
+  if (result == PP_PACKER_MEMORY)
+    return pp_fail_memory(error);
+  if (result == PP_PACKER_PACKED)
+    keep(work, pp_packer_offsets(work->packer));
+  if (result == PP_PACKER_IMPOSSIBLE) {
+    int64_t next = pp_packer_next(work->packer);
+    arena->bound = arena->bytes >= 0 && next > arena->bytes ? arena->bytes : next;
+    arena->searched = true;
+  }
+  return PP_OK;
+}
+
+/* Many short runs in different orders find packings that one long run does not; long runs are
+ * needed to refute. So runs get longer slowly. Most aim at the lower bound, which is usually met;
+ * some between it and the best arena, to come down where it is not. */
+static pp_status search(struct work *work, pp_error *error) {
+  pp_arena *arena = work->arena;
+  work->left = work->options->node_limit > 0 ? work->options->node_limit : DEFAULT_NODES;
+  work->packer = pp_packer_new(&work->strip);
+  if (!work->packer)
+    return pp_fail_memory(error);
+  int64_t nodes = 500 + 4 * (int64_t)work->strip.count;
+  for (int run = 0; !done(work); run++) {
+    if (work->left <= 0)
+      arena->limited = true;
+    if (arena->limited || stopped(work))
+      return PP_OK;
+    int64_t capacity = work->options->capacity > arena->bound ? work->options->capacity : arena->bound;
+    if (run % 3 == 2 && arena->bytes >= 0 && capacity < arena->bytes)
+      capacity += (arena->bytes - capacity) / 2;
+    pp_status status = run_packer(work, capacity, run, nodes, error);
+    if (status != PP_OK)
+      return status;
+    if (run % 16 == 15)
+      nodes += nodes / 4;
+  }
+  return PP_OK;
+}
+
+/* ---- All of it ---- */
+
+
+static pp_status solve(struct work *work, const pp_buffer *buffer, size_t buffers,
+                       pp_error *error) {
+  pp_arena *arena = work->arena;
+  arena->bound = work->strip.bound;
+  arena->load = work->strip.peak;
+  arena->bytes = work->strip.count ? -1 : 0;
+  pp_status status = run_skylines(work, error);
+  if (status == PP_OK && !done(work) && buffers <= PLANNER_BUFFERS)
+    status = run_planners(work, buffer, buffers, error);
+  if (status != PP_OK || done(work) || arena->limited)
+    return status;
+  if (work->options->node_limit < 0 || work->strip.incidences > SEARCH_INCIDENCES) {
+    arena->limited = true;
+    return PP_OK;
+  }
+  return search(work, error);
+}
+
+static pp_status finish(struct work *work, const pp_buffer *buffer, size_t buffers,
+                        pp_error *error) {
+  pp_arena *arena = work->arena;
+  int64_t bytes;
+  if (arena->bytes < 0)
+    return pp_fail(error, PP_ERROR_OVERFLOW, "no arena below 2^63 bytes was found");
+  pp_status status = pp_arena_check(buffer, buffers, work->strip.alignment, arena->offset, &bytes,
+                                    error);
+  if (status == PP_OK && bytes != arena->bytes)
+    status = pp_fail(error, PP_ERROR_INTERNAL, "an arena of %lld bytes was promised, not %lld",
+                     (long long)arena->bytes, (long long)bytes);
+  if (status != PP_OK && error)
+    error->status = PP_ERROR_INTERNAL;
+  arena->seconds = now() - work->start;
+  return status == PP_OK ? PP_OK : PP_ERROR_INTERNAL;
+}
+
+pp_status pp_arena_solve(const pp_buffer *buffer, size_t buffers, const pp_arena_options *options,
+                         pp_arena **arena, pp_error *error) {
+  static const pp_arena_options defaults = {0};
+  struct work work = {.options = options ? options : &defaults, .start = now()};
+  int64_t alignment = work.options->alignment ? work.options->alignment : 1;
+  pp_status status = pp_strip_init(&work.strip, buffer, buffers, alignment, error);
+  if (status != PP_OK)
+    return status;
+  work.arena = pp_zalloc(1, sizeof *work.arena);
+  work.rank = pp_alloc((size_t)work.strip.count, sizeof *work.rank);
+  work.offset = pp_alloc((size_t)work.strip.count, sizeof *work.offset);
+  if (work.arena)
+    work.arena->offset = pp_zalloc(buffers, sizeof *work.arena->offset);
+  if (!work.arena || !work.rank || !work.offset || !work.arena->offset)
+    status = pp_fail_memory(error);
+  if (status == PP_OK)
+    status = solve(&work, buffer, buffers, error);
+  if (status == PP_OK)
+    status = finish(&work, buffer, buffers, error);
+  pp_packer_free(work.packer);
+  pp_strip_free(&work.strip);
+  free(work.rank);
+  free(work.offset);
+  if (status == PP_OK)
+    *arena = work.arena;
+  else
+    pp_arena_free(work.arena);
+  return status;
+}
+
+void pp_arena_free(pp_arena *arena) {
+  if (!arena)
+    return;
+  free(arena->offset);
+  free(arena);
+}
+
+const int64_t *pp_arena_offsets(const pp_arena *arena) {
+  return arena->offset;
+}
+
+int64_t pp_arena_bytes(const pp_arena *arena) {
+  return arena->bytes;
+}
+
+int64_t pp_arena_load(const pp_arena *arena) {
+  return arena->load;
+}
+
+int64_t pp_arena_lower_bound(const pp_arena *arena) {
+  return arena->bound;
+}
+
+bool pp_arena_optimal(const pp_arena *arena) {
+  return arena->bytes == arena->bound;
+}
+
+pp_arena_proof pp_arena_proved_by(const pp_arena *arena) {
+  return arena->searched ? PP_ARENA_SEARCH : PP_ARENA_LOAD;
+}
+
+bool pp_arena_limited(const pp_arena *arena) {
+  return arena->limited;
+}
+
+double pp_arena_seconds(const pp_arena *arena) {
+  return arena->seconds;
+}
+
+int64_t pp_arena_nodes(const pp_arena *arena) {
+  return arena->nodes;
+}
