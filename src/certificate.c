@@ -101,6 +101,21 @@ static bool put_trap(struct writer *w, const pp_plan *plan) {
   return true;
 }
 
+static void put_search(struct writer *w, const struct pp_proof *proof) {
+  for (size_t i = 0; i < proof->lines.count; i++) {
+    const struct pp_line *line = proof->lines.items + i;
+    put_char(w, line->letter);
+    if (line->direction) {
+      put_char(w, ' ');
+      put_char(w, line->direction);
+    }
+    put_list(w, proof->tokens.items + line->begin, line->end - line->begin);
+    put_char(w, '\n');
+    for (size_t j = line->chain_begin; j < line->chain_end; j++)
+      put_chain(w, &proof->chains, j);
+  }
+}
+
 static void put_head(struct writer *w, const pp_plan *plan, const char *sha256) {
   static const char first[] = "p peakproof 1\nh ";
   put_text(w, first, sizeof first - 1);
@@ -131,6 +146,8 @@ pp_status pp_certificate_write(const pp_plan *plan, const char *sha256, pp_write
     put_fact(w, 'f', plan->proof.statement);
   else if (plan->proof.kind == PP_PROOF_FLOOR)
     put_text(w, "f\n", 2);
+  else if (plan->proof.kind == PP_PROOF_SEARCH)
+    put_search(w, &plan->proof);
   else if (plan->proof.kind != PP_PROOF_NONE)
     memory = put_trap(w, plan);
   put_text(w, "q\n", 2);

@@ -10,5 +10,7 @@ void pp_proof_free(struct pp_proof *proof) {
   free(proof->anchors.items);
   free(proof->exits.items);
   pp_chains_free(&proof->chains);
+  free(proof->lines.items);
+  free(proof->tokens.items);
   *proof = (struct pp_proof){0};
 }

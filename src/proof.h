@@ -22,6 +22,14 @@ struct pp_exit {
   size_t begin, end; /* its own chains */
 };
 
+/* A line of a proof by search: letter, direction ('f', 'r', or 0), numbers, and the chains behind
+ * it. */
+struct pp_line {
+  char letter, direction;
+  size_t begin, end; /* in `tokens` */
+  size_t chain_begin, chain_end;
+};
+
 struct pp_proof {
   pp_proof_kind kind;
   int64_t bound;      /* L */
@@ -31,6 +39,9 @@ struct pp_proof {
   PP_VECTOR(pp_index) anchors; /* of the base that all exits share */
   PP_VECTOR(struct pp_exit) exits;
   struct pp_chains chains;
+  /* Search. */
+  PP_VECTOR(struct pp_line) lines;
+  PP_VECTOR(int32_t) tokens;
 };
 
 void pp_proof_free(struct pp_proof *proof);

@@ -17,7 +17,9 @@ struct solver {
   pp_plan *plan;
   pp_index *spare; /* n: an order being tried */
   double start, next_report;
-  int64_t states; /* of searches that ended */
+  int64_t states;    /* of searches that ended */
+  pp_search *main;   /* the search that rises from the lower bound, or NULL */
+  pp_search *prover; /* the search that knows plan->searched, or NULL; may be the main one */
   bool stopped;
 };
 
@@ -192,11 +194,17 @@ static pp_status search_at(struct solver *solver, pp_search *search, int64_t lev
   return status;
 }
 
-static void raise_searched(pp_plan *plan, int64_t level) {
-  if (level > plan->peak)
-    level = plan->peak;
-  if (level > plan->searched)
-    plan->searched = level;
+/* An infeasible level: the search that found it is kept for the proof, until a better one is there.
+ */
+static void raise_searched(struct solver *solver, pp_search *search) {
+  pp_plan *plan = solver->plan;
+  int64_t bound = search->proved.bound < plan->peak ? search->proved.bound : plan->peak;
+  if (bound <= plan->searched)
+    return;
+  plan->searched = bound;
+  if (solver->prover != search && solver->prover != solver->main)
+    pp_search_free(solver->prover);
+  solver->prover = search;
 }
 
 /* Better orders by bisection between what is known and what is found, each try on its own. */
@@ -211,12 +219,13 @@ static pp_status improve(struct solver *solver, int64_t budget, pp_error *error)
     if (!search)
       return pp_fail_memory(error);
     status = search_at(solver, search, level, budget, &result, error);
-    solver->states += pp_search_states(search);
     if (!status && result == PP_SEARCH_INFEASIBLE)
-      raise_searched(plan, pp_search_next_level(search));
+      raise_searched(solver, search);
     if (!status && result != PP_SEARCH_FOUND)
       low = level > plan->searched ? level : plan->searched;
-    pp_search_free(search);
+    solver->states += search->explorer.visited;
+    if (search != solver->prover)
+      pp_search_free(search);
   }
   return status;
 }
@@ -225,7 +234,7 @@ static pp_status search(struct solver *solver, pp_error *error) {
   pp_plan *plan = solver->plan;
   int64_t limit = solver->options->state_limit > 0 ? solver->options->state_limit : default_states;
   int64_t budget = limit < 4096 ? limit : 4096;
-  pp_search *search = pp_search_new(solver->program);
+  pp_search *search = solver->main = pp_search_new(solver->program);
   pp_status status = search ? PP_OK : pp_fail_memory(error);
   while (!status && plan->searched < plan->peak && !should_stop(solver)) {
     pp_search_result result;
@@ -233,7 +242,7 @@ static pp_status search(struct solver *solver, pp_error *error) {
     if (status || result == PP_SEARCH_FOUND)
       break;
     if (result == PP_SEARCH_INFEASIBLE)
-      raise_searched(plan, pp_search_next_level(search));
+      raise_searched(solver, search);
     else if (!(status = improve(solver, budget, error))) {
       if (budget >= limit) {
         plan->limited = true;
@@ -242,9 +251,21 @@ static pp_status search(struct solver *solver, pp_error *error) {
       budget = budget * 4 < limit ? budget * 4 : limit;
     }
   }
-  solver->states += search ? pp_search_states(search) : 0;
-  pp_search_free(search);
+  solver->states += search ? search->explorer.visited : 0;
   return status;
+}
+
+/* What the search knows becomes a proof. A level that it kept raising may have cost commits that
+ * the proof repeats: its own limit is the same as the search's. */
+static void prove_by_search(struct solver *solver) {
+  pp_plan *plan = solver->plan;
+  struct pp_proof proof;
+  if (solver->prover && plan->searched > plan->bound &&
+      pp_search_proof(solver->prover, plan->searched, INT32_MAX, &proof))
+    take_proof(plan, &proof);
+  if (solver->prover != solver->main)
+    pp_search_free(solver->prover);
+  pp_search_free(solver->main);
 }
 
 /* ---- The plan ---- */
@@ -278,6 +299,7 @@ static pp_status solve(struct solver *solver, pp_error *error) {
     status = prove_by_traps(solver, error);
   if (!status && plan->bound < plan->peak)
     status = search(solver, error);
+  prove_by_search(solver);
   plan->limited |= solver->stopped;
   plan->states = solver->states;
   plan->seconds = now() - solver->start;
