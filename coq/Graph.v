@@ -40,7 +40,7 @@ Definition conflicts (m : met) (b : access) : list N :=
 Definition pinned : table (list N) :=
   fold_left (fun t (pair : N * N) =>
       let (u, x) := pair in
-      if u <? x then put x (u :: get [] x t) t else t)
+      if u <? statements p then put x (u :: get [] x t) t else t)
     (pairs p) (no_rows _).
 
 Definition predecessors_of (pins : table (list N)) (m : met) (x : N) : list N :=
@@ -137,15 +137,15 @@ Proof.
   - setoid_rewrite (HW (on b)). setoid_rewrite orb_false_r. firstorder.
 Qed.
 
-Lemma in_pinned x u : In u (get [] x pinned) <-> u < x /\ In (u, x) (pairs p).
+Lemma in_pinned x u : In u (get [] x pinned) <-> u < statements p /\ In (u, x) (pairs p).
 Proof.
   unfold pinned.
   assert (H : forall l t,
-    In u (get [] x (fold_left (fun t (pair : N * N) =>
-      let (u, x) := pair in if u <? x then put x (u :: get [] x t) t else t) l t)) <->
-    In u (get [] x t) \/ (u < x /\ In (u, x) l)).
+    In u (get [] x (fold_left (fun t (pair : N * N) => let (u, x) := pair in
+      if u <? statements p then put x (u :: get [] x t) t else t) l t)) <->
+    In u (get [] x t) \/ (u < statements p /\ In (u, x) l)).
   { induction l as [ | [ w y ] l IH ]; intro t; cbn [fold_left In]; [ tauto | ].
-    rewrite IH. clear IH. destruct (N.ltb_spec w y).
+    rewrite IH. clear IH. destruct (N.ltb_spec w (statements p)).
     - rewrite get_put. destruct (N.eqb_spec x y) as [ -> | ]; cbn [In].
       + split.
         * intros [ [ -> | H' ] | H' ]; tauto.
@@ -169,7 +169,10 @@ Proof.
       + intros [ [ H | H ] | (c & H & H') ]; eauto.
       + intros [ H | (c & [ <- | H ] & H') ]; eauto. }
   rewrite H, in_pinned. setoid_rewrite (fun b => in_conflicts x m b u Hm).
-  unfold before. firstorder.
+  unfold before. split.
+  - intros [ [ A B ] | (b & A & B & a & C & D) ]; [ tauto | ].
+    split; [ lia | ]. split; [ assumption | ]. right. eauto 7.
+  - intros (A & _ & [ B | (B & a & b & C & D & E) ]); [ tauto | right; eauto 7 ].
 Qed.
 
 Theorem in_predecessors u x :

@@ -19,7 +19,7 @@ Definition reverse : program :=
      storage_of := fun s =>
        let r := storage_of p s in Storage (size r) (live_out r) (live_in r);
      pairs := map (fun pair => (mirror (snd pair), mirror (fst pair)))
-                  (filter (fun pair => snd pair <? statements p) (pairs p)) |}.
+       (filter (fun pair => (fst pair <? statements p) && (snd pair <? statements p)) (pairs p)) |}.
 
 Definition backwards (order : list N) : list N := map mirror (rev order).
 
@@ -43,18 +43,25 @@ Proof.
   intro H. unfold touches, accesses. cbn [reverse statement_of]. now rewrite mirror_mirror.
 Qed.
 
-(** Only this direction is needed: an order that is legal here is legal backwards there. *)
-Lemma before_reverse u x : before reverse u x -> before p (mirror x) (mirror u).
+Lemma before_reverse u x :
+  u < statements p -> x < statements p -> before reverse (mirror x) (mirror u) <-> before p u x.
 Proof.
-  intros (Hux & Hx & H). cbn [reverse statements] in Hx.
-  split; [ unfold mirror; lia | ]. split; [ unfold mirror; lia | ].
-  destruct H as [ H | (a & b & Ha & Hb & Hc) ].
-  - left. cbn [reverse pairs] in H. apply in_map_iff in H.
-    destruct H as ([ y z ] & E & H). cbn [fst snd] in E. injection E as <- <-.
-    apply filter_In in H. destruct H as [ H Hz ]. cbn [snd] in Hz. apply N.ltb_lt in Hz.
-    rewrite !mirror_mirror; [ assumption | lia | ].
-    unfold mirror in Hux. lia.
-  - right. exists b, a. rewrite conflict_sym. auto.
+  intros Hu Hx. unfold before. cbn [reverse statements pairs].
+  assert (Hpairs : In (mirror x, mirror u) (map (fun pair => (mirror (snd pair), mirror (fst pair)))
+    (filter (fun pair => (fst pair <? statements p) && (snd pair <? statements p)) (pairs p))) <->
+    In (u, x) (pairs p)).
+  { rewrite in_map_iff. split.
+    - intros ([ y z ] & E & H). cbn [fst snd] in E.
+      apply filter_In in H. cbn [fst snd] in H. rewrite andb_true_iff, !N.ltb_lt in H.
+      injection E as E1 E2. unfold mirror in E1, E2.
+      replace u with y by lia. replace x with z by lia. tauto.
+    - intro H. exists (u, x). split; [ reflexivity | ].
+      apply filter_In. cbn [fst snd]. rewrite andb_true_iff, !N.ltb_lt. auto. }
+  rewrite Hpairs. unfold accesses. cbn [reverse statement_of]. rewrite !mirror_mirror by assumption.
+  unfold mirror.
+  split; intros (A & B & [ C | (C & a & b & D & E & F) ]);
+    (split; [ lia | split; [ lia | ] ]); try (now left);
+    right; (split; [ lia | ]); exists b, a; rewrite conflict_sym; auto.
 Qed.
 
 Lemma NoDup_backwards order : legal p order -> NoDup (backwards order).
@@ -77,13 +84,10 @@ Proof.
       apply in_rev in H. rewrite (legal_range p) in H by assumption.
       apply in_ids. now apply mirror_lt.
   - intros done v rest E u Hu.
-    assert (Hv : v < statements p).
-    { assert (H : In v (backwards order)) by (rewrite E; apply in_elt).
-      unfold backwards in H. apply in_map_iff in H. destruct H as (w & <- & H).
-      apply in_rev in H. rewrite (legal_range p) in H by assumption. now apply mirror_lt. }
-    apply before_reverse in Hu as Hu'.
-    destruct (before_range _ _ _ Hu') as [ _ Hmu ].
-    assert (Hun : u < statements p) by (destruct Hu as (A & B & _); cbn in B; lia).
+    destruct (before_range _ _ _ Hu) as [ Hun Hv ]. cbn [reverse statements] in Hun, Hv.
+    assert (Hmu := mirror_lt u Hun). assert (Hmv := mirror_lt v Hv).
+    assert (Hu' : before p (mirror v) (mirror u)).
+    { apply before_reverse; auto. now rewrite !mirror_mirror. }
     (* In the order, mirror v stands before mirror u. *)
     assert (Hin : In (mirror u) order) by (now apply (legal_range p)).
     destruct (in_split _ _ Hin) as (l1 & l2 & E').

@@ -555,7 +555,7 @@ Proof.
   - apply fold_left_keeps.
     + intros a u Hu Ha. apply fold_left_keeps; [ | assumption ].
       intros a' s Hs Ha'. assert (Hu' := H u Hu). apply (start_storage_ok a' u); auto.
-      * apply (in_touched_below u); [ | assumption ]. apply ancestor_lt in Hu'. lia.
+      * apply (in_touched_below u); [ | assumption ]. now apply ancestor_range in Hu'.
       * now apply in_touched.
     + constructor; cbn [has_started is_fixed is_excluded].
       * intros s Hs. apply (ok_started b Hb) in Hs. destruct Hs as (u & Hu & Ht). eauto.
@@ -697,7 +697,7 @@ Proof.
     destruct (check_chain_sound _ _ Hc S) as (x & Hx & Hlive).
     + now apply possible_fits.
     + intros s Hs. apply (ok_has_started a Ha) in Hs. destruct Hs as (u & Hu & Hs).
-      apply begun_spec. right. exists u. split; [ apply ancestor_lt in Hu; lia | ].
+      apply begun_spec. right. exists u. split; [ now apply ancestor_range in Hu | ].
       split; [ assumption | ]. now apply (possible_ancestors _ _ _ _ HS).
     + exists x. destruct (C x Hx). auto.
 Qed.
@@ -718,7 +718,7 @@ Proof.
   intros HS H. apply (ok_is_fixed_spec a Ha) in H. destruct H as [ | [ Hl H ] ]; [ now left | right ].
   unfold live. rewrite lasting_not_ended by (auto using possible_fits). rewrite andb_true_r.
   apply begun_spec. destruct H as [ | (u & Hu & Ht) ]; [ now left | right ].
-  exists u. split; [ apply ancestor_lt in Hu; lia | ]. split; [ assumption | ].
+  exists u. split; [ now apply ancestor_range in Hu | ]. split; [ assumption | ].
   now apply (possible_ancestors _ _ _ _ HS).
 Qed.
 
@@ -774,7 +774,7 @@ Proof.
   assert (Hr : forall u, In u (found r) \/ In u (edge r) -> ancestor p u v).
   { apply search_from_sound with (preds := preds) (stop := behind b) (fuel := fuel)
       (stack := get [] v preds) (r := search_none).
-    - intros u x Hx Hu. assert (x < statements p) by (apply ancestor_lt in Hx; lia).
+    - intros u x Hx Hu. assert (x < statements p) by (now apply ancestor_range in Hx).
       apply preds_spec in Hu; [ | assumption ]. apply ancestor_trans with x; [ now constructor | assumption ].
     - intros u Hu. apply preds_spec in Hu; [ now constructor | assumption ].
     - cbn. tauto. }
@@ -818,7 +818,7 @@ Proof.
   { apply search_from_sound with (preds := preds) (stop := empty) (fuel := fuel)
       (stack := fold_left (fun l a => append (get [] a preds) l) (base_anchors g) [])
       (r := search_none).
-    - intros u x (a & Ha & Hx) Hu. assert (x < statements p) by (apply ancestor_lt in Hx; lia).
+    - intros u x (a & Ha & Hx) Hu. assert (x < statements p) by (now apply ancestor_range in Hx).
       apply preds_spec in Hu; [ | assumption ]. exists a. split; [ assumption | ].
       apply ancestor_trans with x; [ now constructor | assumption ].
     - intros u Hu. apply in_fold_append in Hu. destruct Hu as [ [] | (a & Ha & Hu) ].
@@ -832,7 +832,7 @@ Proof.
       destruct Hadd as [ C D ]. split; [ assumption | ]. now rewrite D.
     - split.
       + apply base_of_ok. intros u [ Hu | Hu ]; [ auto | ].
-        destruct (Hr u (or_introl Hu)) as (a & Ha & Hu'). apply ancestor_lt in Hu'. lia.
+        destruct (Hr u (or_introl Hu)) as (a & Ha & Hu'). now apply ancestor_range in Hu'.
       + intros u Hu. apply mem_of_list in Hu. apply in_append in Hu. destruct Hu as [ Hu | Hu ].
         * exists u. auto.
         * destruct (Hr u (or_introl Hu)) as (a & Ha & Hu'). eauto. }
