@@ -21,6 +21,8 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 all: build
 
 # Debian packages and a virtual environment: .ci/setup WHAT installs what is missing, once.
+$(VENV)/.test: $(VENV)/.demo
+$(VENV)/.demo: $(VENV)/.build
 $(VENV)/.%: .ci/setup .ci/packages.txt .ci/requirements.txt
 	.ci/setup $* $(VENV)
 	@touch $@
@@ -47,7 +49,7 @@ build: $(BUILD)/release/build.ninja
 build-%: $(BUILD)/%/build.ninja
 	$(NINJA) -C $(BUILD)/$*
 
-demo: build
+demo: build $(VENV)/.demo
 	@BUILD=$(BUILD) examples/demo.sh
 
 # CI=1 (set by .ci/run) adds the suites that take minutes.

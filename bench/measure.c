@@ -98,12 +98,14 @@ static int measure(const char *path, int repeats, const pp_options *options) {
   struct about about = {0};
   struct rusage usage;
   pp_error error;
-  for (int i = 0; i < repeats; i++)
-    if (once(path, options, times + i, &about, &error)) {
+  int made = 0;
+  for (double begin = now(); made < repeats && now() - begin < 2; made++)
+    if (once(path, options, times + made, &about, &error)) {
       fprintf(stderr, "%s: %s\n", path, error.message);
       free(times);
       return 1;
     }
+  repeats = made;
   getrusage(RUSAGE_SELF, &usage);
   printf("%s\t%zu\t%ld\t%.9f\t%.9f\t%.9f\t%d\t%ld\n", path, about.programs, about.statements,
          median(times, repeats, offsetof(struct times, read)),
