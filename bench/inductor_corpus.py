@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The corpus on real torch: every model in several modes, measured, permuted, verified, compared.
+"""The corpus on real torch: models in several modes, measured, permuted, verified, compared.
 
-    bench/inductor_corpus.py run [--only NAME ...] [--limit N]   resumable: what is recorded is skipped
-    bench/inductor_corpus.py table                               bench/results/inductor.md from the lines
+    bench/inductor_corpus.py run [--only NAME ...] [--limit N]   what is recorded is skipped
+    bench/inductor_corpus.py table                               writes bench/results/inductor.md
 
 Each configuration runs in its own process with memtrace preloaded and appends one JSON line to
 bench/results/inductor.jsonl. Sizes in bytes, times in seconds. `own_road` is the compiler's own
-way to the same order: it is handed back through _post_fusion_custom_pass and the code generated again.
+way to the same order: handed back through _post_fusion_custom_pass, the code generated again.
 """
 
 import argparse
@@ -212,7 +212,7 @@ def one(name, mode):
     return line
 
 
-# -- all configurations -----------------------------------------------------------------------------
+# -- all configurations ---------------------------------------------------------------------------
 
 
 def recorded():
@@ -252,7 +252,7 @@ def run(options):
         print(f"{name} {mode} {time.time() - start:.0f} s", flush=True)
 
 
-# -- the table --------------------------------------------------------------------------------------
+# -- the table ------------------------------------------------------------------------------------
 
 
 def number(n):
@@ -321,7 +321,7 @@ def totals(lines):
     if ratios:
         spread = statistics.quantiles(ratios, n=4)
         out.append(
-            f"- run time permuted/stock, medians: {spread[1]:.3f} ({spread[0]:.3f} to {spread[2]:.3f})"
+            f"- run time permuted/stock, median: {spread[1]:.3f} ({spread[0]:.3f}-{spread[2]:.3f})"
         )
     compile_seconds = sum(x["compile_seconds"] for x in good)
     our = sum(x["our_seconds"] for x in good)

@@ -5,4 +5,8 @@
 
 from . import sequence, vision
 
-MODELS = {**vision.MODELS, **sequence.MODELS}
+# The quick ones to compile first.
+_LAST = ["vgg", "alexnet", "googlenet", "hrnet", "resnet18", "deeplabv3_small", "deeplabv3_r50_224"]
+_LAST += ["resnet34", "resnet50", "resnext"]
+_ALL = {**sequence.MODELS, **vision.MODELS}
+MODELS = {name: _ALL[name] for name in [n for n in _ALL if n not in _LAST] + _LAST}

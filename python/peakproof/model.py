@@ -44,6 +44,7 @@ def data_edges(source, nodes):
 def build(source, profile, name):
     """The Model of a profiled program."""
     nodes = [s.index for s in source.statements if s.kind == kinds.NODE]
+    entry = unused_arguments(profile, {a.storage for i in nodes for a in profile.accesses[i]})
     position = {index: i for i, index in enumerate(nodes)}
     accessed = {a.storage for index in nodes for a in profile.accesses[index]}
     keep, held_bytes = [], 0
@@ -67,7 +68,41 @@ def build(source, profile, name):
     pairs = sorted([position[a], position[b]] for a, b in order)
     shared = implied(program)
     program["order"] = [p for p in pairs if tuple(p) not in shared]
+    if entry:
+        nodes = add_entry(program, nodes, source, entry)
     return Model(program, nodes, keep, held_bytes, stock_peak(source, profile))
+
+
+def unused_arguments(profile, accessed):
+    """Bytes of arguments that may be freed and are never touched: they exist at the start."""
+    return sum(
+        s.bytes
+        for number, s in enumerate(profile.storages)
+        if s.live_in and not s.held and not s.live_out and number not in accessed
+    )
+
+
+def add_entry(program, nodes, source, size):
+    """A first statement, before all others, for the moment in which unused arguments still exist."""
+    unpack = source.statements[0]
+    first = {"name": "arguments", "line": unpack.line, "work": size, "reads": [], "writes": []}
+    program["statements"].insert(0, first)
+    order = [[a + 1, b + 1] for a, b in program["order"]]
+    program["order"] = [[0, i + 1] for i in range(len(nodes))] + order
+    return [unpack.index, *nodes]
+
+
+def statement_order(model, order):
+    """The statements of the source that a program's order runs: an entry statement is no node."""
+    entry = bool(model.nodes) and model.program["statements"][0]["name"] == "arguments"
+    return [model.nodes[i] for i in order if not (entry and i == 0)]
+
+
+def program_order(nodes, statements):
+    """The inverse of statement_order, from the model's `nodes` and statements of the source."""
+    where = {node: i for i, node in enumerate(nodes)}
+    order = [where[i] for i in statements]
+    return order if len(order) == len(nodes) else [0, *order]
 
 
 def implied(program):

@@ -4,7 +4,6 @@ Any doubt raises Refusal; the caller then keeps the stock program. The user's ar
 read: everything runs on clones.
 """
 
-import gc
 import hashlib
 import time
 import types
@@ -154,9 +153,9 @@ class Optimizer:
         verify.check_arguments(args)
         self.result.signature = signature(args)
         originals = list(args)
-        gc.collect()  # garbage that goes away in the middle of a measurement would count
         self.meter = meters.meter()
         self.report.meter = self.meter.name
+        self.profiler(source, held)  # refuses what it does not know before anything runs
         clock.lap("split")
         for _ in range(WARM_UPS):
             self.measure(self.stock, originals, held)
@@ -187,7 +186,7 @@ class Optimizer:
         return verify.run(function, originals, held, self.meter)
 
     def profile(self, source, originals, held):
-        profiler = Profiler(source, self.namespace, held, self.meter, self.owner)
+        profiler = self.profiler(source, held)
         profiles = []
         for count in (2, MORE_PROFILES):
             for _ in range(count):
@@ -198,6 +197,9 @@ class Optimizer:
             if all(p.work == profiles[0].work for p in profiles):
                 return profiles[0]
         return self.reconcile(profiles)
+
+    def profiler(self, source, held):
+        return Profiler(source, self.namespace, held, self.meter, self.owner)
 
     def reconcile(self, profiles):
         """One profile of several whose work differs: the highest, if the difference cannot matter.
@@ -270,7 +272,7 @@ class Optimizer:
         for key in ("lower_bound", "optimal", "proof", "floor"):
             setattr(r, key, plan[key])
         self.result.certificate = plan["certificate"]
-        self.result.order = [model.nodes[i] for i in plan["order"]]
+        self.result.order = models.statement_order(model, plan["order"])
 
     def realize(self, source):
         text = self.result.permuted_text = realize(source, self.result.order)

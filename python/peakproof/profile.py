@@ -164,10 +164,6 @@ class Profiler:
                 self.storages[n].freed = statement.index
                 del self.live[self.keys[n]]
 
-    def constant(self, tensor, name, statement):
-        """A tensor of the module: held, as long as the module lives."""
-        return self.identify(tensor, name, statement, held=True, live_in=True, live_out=True)
-
     # -- running -----------------------------------------------------------------------------
 
     def run(self, originals):
@@ -207,7 +203,8 @@ class Profiler:
         if self.source.method:
             self.env["self"] = self.owner
         self.names, self.live, self.keys, self.references = {}, {}, {}, {}
-        self.storages, self.accesses, self.work = [], {}, {}
+        self.storages, self.accesses = [], {}
+        self.module_storages = set()
         self.tuples, self.shapes, self.bound = set(), {}, {}
         for s in self.source.statements:
             self.step(s)
@@ -278,24 +275,30 @@ class Profiler:
 
     def note_accesses(self, s, effect):
         found = self.accesses[s.index] = []
-        reads, writes = [], []
-        for nodes, into in ((effect.reads, reads), (effect.writes, writes)):
+        for nodes, write in ((effect.reads, False), (effect.writes, True)):
             for node in nodes:
-                value = self.expression(node)
-                into.extend(self.tensors(value))
-                name = kinds.dotted(node) or kinds.dotted(getattr(node, "args", [node])[0])
-                local = name.split(".")[0] in self.env
-                for t in self.tensors(value):
-                    if not local:
-                        if nodes is effect.writes:
-                            raise Refusal("writes a constant", s.line, s.text)
-                        number = self.constant(t, name, s)
-                    else:
-                        number = self.identify(t, name, s)
-                        if self.storages[number].created == s.index:
-                            raise Refusal("argument creates a storage", s.line, s.text)
-                    plain = not self.storages[number].live_in and t.layout == torch.strided
-                    found.append(Access(number, nodes is effect.writes, pieces(t) if plain else ()))
+                constants = self.constants(node, s)
+                for t in self.tensors(self.expression(node)):
+                    number = self.identify(t, "?", s)
+                    storage = self.storages[number]
+                    if storage.created == s.index and number not in constants:
+                        raise Refusal("argument creates a storage", s.line, s.text)
+                    if number in self.module_storages and write:
+                        raise Refusal("writes a constant", s.line, s.text)
+                    plain = not storage.live_in and t.layout == torch.strided
+                    found.append(Access(number, write, pieces(t) if plain else ()))
+
+    def constants(self, node, s):
+        """Storages of the module's tensors that an expression names: held while the module lives."""
+        numbers = set()
+        for n in ast.walk(node):
+            if isinstance(n, ast.Name) and n.id not in self.env:
+                value = self.namespace.get(n.id)
+                if isinstance(value, torch.Tensor):
+                    fields = dict(held=True, live_in=True, live_out=True)
+                    numbers.add(self.identify(value, n.id, s, **fields))
+        self.module_storages |= numbers
+        return numbers
 
     def account(self, profile):
         """Work of every node; every byte must have a name."""

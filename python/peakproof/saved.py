@@ -14,6 +14,7 @@ from dataclasses import asdict
 from . import core
 from .errors import Refusal
 from .files import write
+from .model import program_order
 from .why import explain, lever
 
 VERSION = 1
@@ -92,8 +93,7 @@ class Saved:
 
     def positions(self):
         """The saved order in indices of the program's statements."""
-        where = {node: i for i, node in enumerate(self.entry["nodes"])}
-        return [where[i] for i in self.entry["order"]]
+        return program_order(self.entry["nodes"], self.entry["order"])
 
     def text(self, source_text):
         """The permuted `call`, made again from a source. Raises Refusal on any difference."""

@@ -9,6 +9,7 @@ import threading
 import torch
 
 from . import meter as meters
+from . import model as models
 from . import saved
 from .errors import Refusal
 from .pipeline import Optimizer, Options, Report, Result, compile_call, signature
@@ -193,8 +194,7 @@ class Session:
             if r.order is None:
                 out.append(f"{r.report.name}: refused: {r.report.reason}\n")
                 continue
-            where = {node: i for i, node in enumerate(r.model.nodes)}
-            order = None if stock else [where[i] for i in r.order]
+            order = None if stock else models.program_order(r.model.nodes, r.order)
             out.append(explain(r.model.program, order, r.source_text))
             if not stock:
                 out[-1] += "  " + lever(vars(r.report)) + "\n"
