@@ -1,0 +1,67 @@
+"""Permuted models give bitwise the same results in LiteRT and TFLM (CPU)."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+# What each runtime refuses; anything else must run, so that the comparison means something. Of TFLM
+# tflm_table.py gives the reasons; keyword_scrambled makes LiteRT corrupt its heap.
+CUSTOM = {"litert_with_custom_op", "tflm_audio_preproc_int8"}
+BROKEN = {"tflm_keyword_scrambled_8bit", "tflm_person_detect"}
+REFUSED = {
+    "litert": CUSTOM | BROKEN | {"mp_selfie_seg_landscape"},
+    "xnnpack": CUSTOM | BROKEN,
+    "tflm": {
+        "aeq_toy_kv",
+        "coral_mbv1_025_128",
+        "coral_split_concat",
+        "ddsp_features_micro",
+        "dtln_q1",
+        "gap_visual_wake_quant",
+        "litert_with_custom_op",
+        "lyra_quantizer",
+        "mlperftiny_dscnn_kws_f32",
+        "mp_face_det_full_sparse",
+        "mp_face_det_short",
+        "mp_selfie_seg_landscape",
+        "pinto_unet_q",
+        "tfls_automl_labeler",
+    },
+}
+
+
+def execute(runtime, paths):
+    """What runtime.py prints of models: a list of dicts. A crash is a refusal."""
+    done = subprocess.run(
+        [sys.executable, HERE / "runtime.py", runtime, *paths], capture_output=True, text=True
+    )
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+    missing = {"refused": f"exit code {done.returncode}: {last}"}
+    return results + [missing] * (len(paths) - len(results))
+
+
+@pytest.mark.parametrize("runtime", ["litert", "xnnpack", "tflm"])
+def test_same_results(tools, model, runtime, tmp_path_factory):
+    package = "tflite_micro" if runtime == "tflm" else "ai_edge_litert"
+    if not importlib.util.find_spec(package):
+        pytest.skip(f"{package} is not installed")
+    slow = runtime == "tflm" and model.stem == "mlpm_edsr_f32b5_int8"  # a minute a round
+    variants = ["planned"] if runtime == "xnnpack" or slow else ["planned", "last", 1]
+    folder = tmp_path_factory.mktemp(model.stem)
+    paths = [folder / f"{variant}.tflite" for variant in variants]
+    for variant, path in zip(variants, paths, strict=True):
+        if variant == "planned":
+            tools.plan(model, "-o", path)
+        else:
+            tools.permute(model, variant, path)
+    expected, *found = execute(runtime, [model, *paths])
+    assert ("refused" in expected) == (model.stem in REFUSED[runtime]), expected
+    for result in found:
+        assert result.get("outputs") == expected.get("outputs")
