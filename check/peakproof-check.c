@@ -3,10 +3,8 @@
  * It shares no code with the solver and knows none of its algorithms: it reads the program, derives
  * the dependences again, follows the links of the chains that the certificate lists, and adds
  * integers. The rules are those of doc/certificate.md; why they suffice is THEORY.md section 2.
- *
- * Both files are read as streams. Memory is linear in the program (times a logarithm for storages
- * that are accessed by ranges). Both may be hostile: every number is range-checked, no sum can
- * overflow, nothing is recursive. */
+ * Both files are read as streams and may be hostile: every number is range-checked, no sum can
+ * overflow, nothing is recursive. Memory is linear in the program. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,15 +16,13 @@
 #include <string.h>
 
 static const char version[] = "peakproof-check 0.1.0, certificates version 1\n";
-
 static const char usage[] =
     "usage: peakproof-check [--help | --version] PROGRAM.json PROOF.cert\n\n"
-    "Verifies that the order in PROOF.cert is a legal order of the program, that its peak\n"
-    "memory is P bytes, and that no legal order has a peak below L bytes.\n\n"
-    "  s VERIFIED peak P bound L [optimal]   exit 0; optimal: P = L\n"
+    "  s VERIFIED peak P bound L [optimal]   exit 0; the order is legal, its peak is P, none is < "
+    "L\n"
     "  s REFUTED line N: reason              exit 1; well formed, but it lies\n"
     "  s MALFORMED line N: reason            exit 65; program or certificate cannot be read\n\n"
-    "Other exits: 64 wrong usage, 66 cannot open, 71 out of memory, 74 cannot read or write.\n\n"
+    "Other exits: 64 wrong usage, 66 cannot open, 71 out of memory, 74 cannot read or write.\n"
     "A certificate is text, one fact a line, its parts separated by single spaces:\n\n"
     "  p peakproof 1           format and version\n"
     "  h HEX                   SHA-256 of the program file\n"
@@ -35,38 +31,27 @@ static const char usage[] =
     "  u PEAK                  its peak\n"
     "  l BOUND                 the bound, proved by nothing (if it is 0) or one of:\n"
     "  f [ID]                  floor: statement ID needs that much, or the start does\n"
-    "  t f|r COUNT ID ...      trap: the first (f) or last (r) COUNT of the order, and these;\n"
-    "                          then for each of its exits\n"
-    "  b ID ...                anchors of a base, whose chains serve all exits below\n"
+    "  t f|r COUNT ID ...      trap: the first (f) or last (r) COUNT of the order, and these\n"
+    "  b ID ...                anchors of a base, whose chains serve the exits below\n"
     "  c WEIGHT S U,..,U S ..  a chain: storages joined by runs of statements\n"
-    "  e ID                    an exit; its own chains follow\n"
+    "  e ID                    an exit of the trap; its own chains follow\n"
     "  q                       the end\n\n"
     "doc/certificate.md gives the rules and says why they prove the bound.\n";
 
-enum {
-  VERIFIED = 0,
-  REFUTED = 1,
-  USAGE = 64,
-  MALFORMED = 65,
-  NO_INPUT = 66,
-  NO_MEMORY = 71,
-  IO = 74
-};
+enum { VERIFIED = 0, REFUTED = 1, USAGE = 64, MALFORMED = 65 }; /* exit codes */
+enum { NO_INPUT = 66, NO_MEMORY = 71, IO = 74 };
 
-typedef int32_t id; /* of a statement, a storage or a node of the dependence graph */
-enum { NONE = -1, END = -1, ID_MAX = INT32_MAX - 2 };
+typedef int32_t id; /* of a statement, a storage or an access */
+enum { NONE = -1, END = -1, ID_MAX = INT32_MAX - 2, MANY = ID_MAX / 4 };
 
-/* ---- Ending early, and memory ------------------------------------------------------------------
- */
+/* ---- Verdicts and memory ---- */
 
-/* What one check owns. Whatever ends it jumps to `end`. */
+/* What one check owns. */
 struct context {
   jmp_buf end;
-  int status;
+  int status; /* REFUTED already while the rest of a certificate that lied is read */
   char verdict[256];
   struct block *blocks;
-  int64_t lie_line; /* of the first lie of the certificate; 0: none so far */
-  char lie[128];
 };
 
 struct block {
@@ -74,54 +59,43 @@ struct block {
   max_align_t memory[];
 };
 
-static void finish(struct context *x, int status, const char *format, ...) {
+/* Settles the verdict. A lie does not end the check, for form comes first; the first one counts. */
+static void say(struct context *x, int status, const char *format, ...) {
   va_list arguments;
+  if (status == REFUTED && x->status == REFUTED)
+    return;
   va_start(arguments, format);
   vsnprintf(x->verdict, sizeof x->verdict, format, arguments);
   va_end(arguments);
   x->status = status;
-  longjmp(x->end, 1);
+  if (status != REFUTED)
+    longjmp(x->end, 1);
 }
 
 /* Zeroed memory, which lives as long as the context. */
 static void *take(struct context *x, size_t count, size_t size) {
-  struct block *block =
-      count < SIZE_MAX / 2 / size ? calloc(1, sizeof *block + count * size) : NULL;
+  bool fits = count < SIZE_MAX / 2 / size;
+  struct block *block = fits ? calloc(1, sizeof *block + count * size) : NULL;
   if (!block)
-    finish(x, NO_MEMORY, "out of memory");
+    say(x, NO_MEMORY, "out of memory");
   block->next = x->blocks;
   x->blocks = block;
   return block->memory;
 }
 
-static void *grow(struct context *x, void *old, size_t *room, size_t size) {
-  size_t count = *room;
-  *room = count ? 2 * count : 64;
-  void *grown = take(x, *room, size);
-  return count ? memcpy(grown, old, count * size) : grown;
+/* Makes room for one item more; arrays grow at powers of 2. */
+static void *grow(struct context *x, void *old, id count, size_t size) {
+  if (count > 0 && (count < 64 || count & (count - 1)))
+    return old;
+  void *grown = take(x, count ? 2 * (size_t)count : 64, size);
+  return count ? memcpy(grown, old, (size_t)count * size) : grown;
 }
 
-/* An array that grows. PUSH gives the new, zeroed item. */
-#define LIST(type)                                                                                 \
-  struct {                                                                                         \
-    type *at;                                                                                      \
-    size_t count, room;                                                                            \
-  }
-#define PUSH(x, list)                                                                              \
-  (((list)->count < (list)->room                                                                   \
-        ? (void)0                                                                                  \
-        : (void)((list)->at = grow(x, (list)->at, &(list)->room, sizeof *(list)->at))),            \
-   &(list)->at[(list)->count++])
+/* One more item of an array that grows. */
+#define PUSH(x, array, count)                                                                      \
+  *((array) = grow(x, array, count, sizeof *(array)), (array) + (count)++)
 
-static void free_blocks(struct context *x) {
-  for (struct block *block; (block = x->blocks);) {
-    x->blocks = block->next;
-    free(block);
-  }
-}
-
-/* ---- SHA-256 (FIPS 180-4) ----------------------------------------------------------------------
- */
+/* ---- SHA-256 (FIPS 180-4) ---- */
 
 static const uint32_t sha256_start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -140,13 +114,12 @@ static uint32_t rotate(uint32_t value, int by) {
 }
 
 static void sha256_block(uint32_t state[8], const unsigned char *b) {
-  uint32_t w[64], s[8];
+  uint32_t w[64] = {0}, s[8];
   memcpy(s, state, sizeof s);
   for (int i = 0; i < 64; i++) {
-    if (i < 16)
-      w[i] = (uint32_t)b[4 * i] << 24 | (uint32_t)b[4 * i + 1] << 16 | (uint32_t)b[4 * i + 2] << 8 |
-             b[4 * i + 3];
-    else
+    for (int k = 0; i < 16 && k < 4; k++)
+      w[i] = w[i] << 8 | b[4 * i + k];
+    if (i >= 16)
       w[i] = w[i - 16] + (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) +
              w[i - 7] + (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
     uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) +
@@ -162,8 +135,7 @@ static void sha256_block(uint32_t state[8], const unsigned char *b) {
 }
 
 /* The end of a file of `length` bytes: those behind its last whole block, of 64. */
-static void sha256_end(uint32_t state[8], const unsigned char *rest, uint64_t length,
-                       char hex[65]) {
+static void sha256_end(uint32_t state[8], const void *rest, uint64_t length, char hex[65]) {
   unsigned char tail[128] = {0};
   size_t count = length % 64, size = count < 56 ? 64 : 128;
   memcpy(tail, rest, count);
@@ -176,29 +148,24 @@ static void sha256_end(uint32_t state[8], const unsigned char *rest, uint64_t le
     snprintf(hex + 8 * i, 9, "%08" PRIx32, state[i]);
 }
 
-/* ---- Input -------------------------------------------------------------------------------------
- */
+/* ---- Input ---- */
 
 enum { BUFFER = 1 << 14 }; /* whole blocks of SHA-256 */
 
 struct input {
   struct context *x;
-  const char *what; /* how messages call it */
+  const char *name; /* for messages */
   FILE *file;
-  unsigned char buffer[BUFFER], *next, *end;
-  int64_t before; /* bytes of the file before the buffer */
-  int64_t line, line_start;
+  unsigned char *buffer, *next, *end;
+  int64_t before, line; /* bytes of the file before the buffer */
   uint32_t sha256[8];
   char hash[65]; /* once the end was read */
 };
 
-static struct input *open_input(struct context *x, const char *what, FILE *file) {
+static struct input *open_input(struct context *x, const char *name, FILE *file) {
   struct input *in = take(x, 1, sizeof *in);
-  in->x = x;
-  in->what = what;
-  in->file = file;
-  in->line = 1;
-  in->next = in->end = in->buffer;
+  *in = (struct input){.x = x, .name = name, .file = file, .line = 1};
+  in->buffer = in->next = in->end = take(x, BUFFER, 1);
   memcpy(in->sha256, sha256_start, sizeof sha256_start);
   return in;
 }
@@ -209,7 +176,7 @@ static bool refill(struct input *in) {
   in->before += in->end - in->buffer;
   size_t got = fread(in->buffer, 1, BUFFER, in->file), done = 0;
   if (ferror(in->file))
-    finish(in->x, IO, "read error");
+    say(in->x, IO, "read error");
   in->next = in->buffer;
   in->end = in->buffer + got;
   for (; got - done >= 64; done += 64)
@@ -224,193 +191,42 @@ static inline int peek(struct input *in) {
 }
 
 static inline int get(struct input *in) {
-  return in->next < in->end || refill(in) ? *in->next++ : END;
+  int c = in->next < in->end || refill(in) ? *in->next++ : END;
+  in->line += c == '\n';
+  return c;
 }
 
-static void malformed(struct input *in, const char *reason) {
-  int64_t column = in->before + (in->next - in->buffer) - in->line_start + 1;
-  finish(in->x, MALFORMED, "s MALFORMED line %" PRId64 ": %s, column %" PRId64 ": %s", in->line,
-         in->what, column, reason);
+/* What is required is a matter of form. */
+static void require(struct input *in, bool good, const char *what) {
+  if (!good)
+    say(in->x, MALFORMED, "s MALFORMED line %" PRId64 ": %sbyte %" PRId64 ": %s", in->line,
+        in->name, in->before + (in->next - in->buffer), what);
 }
 
-static void end_of_line(struct input *in) { /* has just been read */
-  if (++in->line > ID_MAX)
-    malformed(in, "too many lines");
-  in->line_start = in->before + (in->next - in->buffer);
-}
-
-/* A number of up to 2^63-1, without sign or leading zeros, as both files have them. */
-static int64_t number(struct input *in) {
+/* A number of up to `limit`, without sign or leading zeros, as both files have them. */
+static int64_t number(struct input *in, int64_t limit) {
   int64_t value = 0;
   int c = peek(in), digits = 0;
   for (; c >= '0' && c <= '9'; digits++, c = peek(in)) {
-    if (digits > 0 && value == 0)
-      malformed(in, "leading zero");
-    if (value > (INT64_MAX - (c - '0')) / 10)
-      malformed(in, "the number exceeds 2^63-1");
-    value = value * 10 + (c - '0');
-    in->next++;
+    require(in, digits == 0 || value > 0, "leading zero");
+    require(in, value <= (INT64_MAX - (c - '0')) / 10, "the number exceeds 2^63-1");
+    value = value * 10 + (get(in) - '0');
   }
-  if (digits == 0)
-    malformed(in, "a number expected");
+  require(in, digits > 0, "a number expected");
+  require(in, value <= limit, "the number is too large");
   return value;
 }
 
-static id below(struct input *in, int64_t limit) {
-  int64_t value = number(in);
-  if (value >= limit)
-    malformed(in, "the number is out of range");
-  return (id)value;
+static id index_of(struct input *in, int64_t count) {
+  return (id)number(in, count - 1);
 }
 
 static void text(struct input *in, const char *expected) {
   for (; *expected; expected++)
-    if (get(in) != (unsigned char)*expected)
-      malformed(in, "unexpected text");
+    require(in, get(in) == (unsigned char)*expected, "another text expected");
 }
 
-struct program;
-
-/* ---- Program JSON (doc/program-json.md) --------------------------------------------------------
- */
-
-/* The next character that is not white space; it is not consumed. */
-static int token(struct input *in) {
-  for (int c;; in->next++) {
-    c = peek(in);
-    if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
-      return c;
-    if (c == '\n')
-      end_of_line(in);
-  }
-}
-
-static void expect(struct input *in, int c) {
-  if (token(in) != c)
-    malformed(in, "unexpected character");
-  in->next++;
-}
-
-/* Reads `before`, unless it is 0, and an integer without fraction or exponent. */
-static int64_t json_number(struct input *in, int before, int64_t limit) {
-  if (before)
-    expect(in, before);
-  token(in);
-  int64_t value = number(in);
-  if (value > limit)
-    malformed(in, "the number is too large");
-  if (peek(in) == '.' || peek(in) == 'e' || peek(in) == 'E')
-    malformed(in, "an integer expected");
-  return value;
-}
-
-static bool json_bool(struct input *in) {
-  bool value = token(in) == 't';
-  text(in, value ? "true" : "false");
-  return value;
-}
-
-/* Reads a string and stores its first bytes. One with escapes is stored as "\": no key has any. */
-static void json_string(struct input *in, char *out, size_t size) {
-  size_t used = 0;
-  bool escaped = false;
-  expect(in, '"');
-  for (int c; (c = get(in)) != '"';) {
-    if (c < ' ')
-      malformed(in, "a control character, or the end, inside a string");
-    if (used + 1 < size)
-      out[used++] = (char)c;
-    if (c != '\\')
-      continue;
-    escaped = true;
-    if (get(in) < ' ')
-      malformed(in, "a control character, or the end, inside a string");
-  }
-  out[escaped ? 1 : used] = 0;
-  if (escaped)
-    *out = '\\';
-}
-
-/* Opens an array or object: for (bool first = json_open(in, '['); json_more(in, &first, ']');) */
-static bool json_open(struct input *in, int open) {
-  expect(in, open);
-  return true;
-}
-
-/* Whether another item follows; reads its ',' or the end. */
-static bool json_more(struct input *in, bool *first, int close) {
-  bool was_first = *first, more = token(in) != close;
-  *first = false;
-  if (!more || !was_first)
-    expect(in, more ? ',' : close);
-  return more;
-}
-
-/* Values that say nothing here need not be good JSON, as long as it is clear where they end. */
-static bool is_word(int c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c > 0 && strchr("E+-.", c));
-}
-
-static void json_scalar(struct input *in) {
-  char ignored[2];
-  if (token(in) == '"') {
-    json_string(in, ignored, sizeof ignored);
-    return;
-  }
-  if (!is_word(peek(in)))
-    malformed(in, "a value expected");
-  while (is_word(peek(in)))
-    in->next++;
-}
-
-/* Skips a value that says nothing here. */
-static void json_skip(struct input *in) {
-  char close[64], ignored[2]; /* what ends the lists around */
-  int depth = 0;
-  bool first = false, value = true;
-  do {
-    if (value && (token(in) == '[' || token(in) == '{')) {
-      if (depth == (int)sizeof close)
-        malformed(in, "nested too deeply");
-      close[depth++] = get(in) == '[' ? ']' : '}';
-      first = true;
-    } else if (value) {
-      json_scalar(in);
-    }
-    if (depth == 0)
-      return;
-    value = json_more(in, &first, close[depth - 1]);
-    if (value && close[depth - 1] == '}') {
-      json_string(in, ignored, sizeof ignored);
-      expect(in, ':');
-    }
-    depth -= !value;
-  } while (depth > 0);
-}
-
-/* Reads an object: for each key of `keys` (NULL ends them) calls `value` with its index; skips all
- * other keys. The first `required` ones must be there. */
-static void json_object(struct input *in, struct program *p, const char *const *keys, int required,
-                        void (*value)(struct input *, struct program *, int)) {
-  char key[16];
-  unsigned seen = 0, all = (1u << required) - 1;
-  for (bool first = json_open(in, '{'); json_more(in, &first, '}');) {
-    int i = 0;
-    json_string(in, key, sizeof key);
-    expect(in, ':');
-    while (keys[i] && strcmp(keys[i], key))
-      i++;
-    if (*key == '\\' || (keys[i] && seen & 1u << i))
-      malformed(in, "a key stands twice, or has an escape");
-    seen |= 1u << i;
-    if (keys[i])
-      value(in, p, i);
-    else
-      json_skip(in);
-  }
-  if ((seen & all) != all)
-    malformed(in, "a key is missing");
-}
+/* ---- Program JSON (doc/program-json.md) ---- */
 
 struct range {
   int64_t from, to;
@@ -418,8 +234,8 @@ struct range {
 
 struct statement {
   int64_t work, line;
-  size_t access; /* its accesses: program.access from here to that of the next statement */
-  size_t use;    /* the storages that it accesses, each once, ascending: likewise */
+  id access; /* its accesses: program.access from here to that of the next statement */
+  id use;    /* the storages that it accesses, each once, ascending: likewise */
 };
 
 enum { LIVE_IN = 1, LIVE_OUT = 2, ACCESSED = 4 };
@@ -427,7 +243,7 @@ enum { LIVE_IN = 1, LIVE_OUT = 2, ACCESSED = 4 };
 struct storage {
   int64_t size;
   unsigned flags;
-  id access; /* its accesses: program.entry from here to that of the next storage */
+  id entry; /* its accesses: program.entry from here to that of the next storage */
 };
 
 /* An access. A pair of `order` is a storage of its own, numbered from m, that both write. */
@@ -438,185 +254,248 @@ struct entry {
 };
 
 struct program {
-  id n, m;                           /* statements, storages */
-  LIST(struct statement) statements; /* and one behind the last */
-  LIST(struct storage) storages;     /* and the pairs, and one behind */
-  LIST(struct range) range;
-  LIST(struct entry) raw, pair; /* as read */
+  id n, m, pairs, ranges, accesses;
+  struct statement *statements; /* n, and one behind the last */
+  struct storage *storages;     /* m, and the pairs, and one behind */
+  struct range *range;          /* the first: the whole of any storage */
+  struct entry *raw;            /* as read; storages of pairs: NONE, NONE - 1, ... */
   struct entry *entry;          /* by storage, then statement */
   id *access;                   /* by statement, then storage: index of an entry */
   id *use;
 };
 
+/* The next character that is not white space; it is not consumed. */
+static int token(struct input *in) {
+  int c;
+  while ((c = peek(in)) == ' ' || c == '\n' || c == '\t' || c == '\r')
+    get(in);
+  return c;
+}
+
+static bool expect(struct input *in, int c) {
+  require(in, token(in) == c, "unexpected character");
+  in->next++;
+  return true;
+}
+
+/* Reads `before`, unless it is 0, and an integer. */
+static int64_t json_number(struct input *in, int before, int64_t limit) {
+  if (before)
+    expect(in, before);
+  token(in);
+  return number(in, limit);
+}
+
+/* Reads a string and stores its first bytes. No known key has escapes: they begin it with "\". */
+static void json_string(struct input *in, char *out, size_t size) {
+  size_t used = 0;
+  bool escaped = false;
+  expect(in, '"');
+  for (int c; (c = get(in)) != '"';) {
+    escaped |= c == '\\';
+    if (c == '\\')
+      c = get(in);
+    require(in, c >= ' ', "a control character, or the end, inside a string");
+    if (used + 1 < size)
+      out[used++] = (char)c;
+  }
+  out[used] = 0;
+  *out = escaped ? '\\' : *out;
+}
+
+/* Whether an array or object, whose opening was read, has another item; reads ',' or the end. */
+static bool json_more(struct input *in, bool *first, int close) {
+  bool was_first = *first, more = token(in) != close;
+  *first = false;
+  if (!more || !was_first)
+    expect(in, more ? ',' : close);
+  return more;
+}
+
+/* Skips a value that says nothing here. It need not be good JSON if it is clear where it ends. */
+static void json_skip(struct input *in) {
+  char ignored[2];
+  for (int depth = 0; depth > 0 || (token(in) != ',' && token(in) != '}');) {
+    int c = token(in);
+    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+    if (c == '"')
+      json_string(in, ignored, sizeof ignored);
+    else
+      require(in, get(in) != END, "the file ends too early");
+  }
+}
+
+/* Reads an object: for each key of `keys` (NULL ends them) calls `value` with its index. The first
+ * `required` ones must be there. */
+static void json_object(struct input *in, struct program *p, const char *const *keys, int required,
+                        void (*value)(struct input *, struct program *, int)) {
+  char key[16];
+  unsigned seen = 0, all = (1u << required) - 1;
+  for (bool first = expect(in, '{'); json_more(in, &first, '}');) {
+    int i = 0;
+    json_string(in, key, sizeof key);
+    expect(in, ':');
+    while (keys[i] && strcmp(keys[i], key))
+      i++;
+    require(in, *key != '\\', "a key has an escape");
+    require(in, !keys[i] || !(seen & 1u << i), "a key stands twice");
+    seen |= 1u << i;
+    if (keys[i])
+      value(in, p, i);
+    else
+      json_skip(in);
+  }
+  require(in, (seen & all) == all, "a key is missing");
+}
+
 static void json_access(struct input *in, struct program *p, bool write) {
-  struct entry access = {.statement = (id)p->statements.count - 1, .how = write};
+  struct entry access = {p->n - 1, 0, write, NONE, NONE};
   if (token(in) != '[') {
     access.storage = (id)json_number(in, 0, ID_MAX);
   } else {
-    struct range r;
     access.storage = (id)json_number(in, '[', ID_MAX);
-    r.from = json_number(in, ',', INT64_MAX);
-    r.to = json_number(in, ',', INT64_MAX);
+    int64_t from = json_number(in, ',', INT64_MAX), to = json_number(in, ',', INT64_MAX);
     expect(in, ']');
-    if (r.from >= r.to)
-      malformed(in, "the range is empty");
-    access.how |= (uint32_t)p->range.count << 1;
-    *PUSH(in->x, &p->range) = r;
+    require(in, from < to, "the range is empty");
+    access.how |= (uint32_t)p->ranges << 1;
+    PUSH(in->x, p->range, p->ranges) = (struct range){from, to};
   }
-  *PUSH(in->x, &p->raw) = access;
+  PUSH(in->x, p->raw, p->accesses) = access;
 }
 
 static void json_statement(struct input *in, struct program *p, int k) {
-  struct statement *v = &p->statements.at[p->statements.count - 1];
+  struct statement *v = &p->statements[p->n - 1];
   if (k < 3)
-    for (bool first = json_open(in, '['); json_more(in, &first, ']');)
+    for (bool first = expect(in, '['); json_more(in, &first, ']');)
       json_access(in, p, k > 0);
   else if (token(in) != '[')
     v->work = json_number(in, 0, INT64_MAX);
   else
-    for (bool first = json_open(in, '['); json_more(in, &first, ']');)
+    for (bool first = expect(in, '['); json_more(in, &first, ']');)
       v->work += json_number(in, 0, INT64_MAX - v->work);
 }
 
 static void json_storage(struct input *in, struct program *p, int k) {
-  struct storage *s = &p->storages.at[p->storages.count - 1];
+  struct storage *s = &p->storages[p->m - 1];
+  bool yes = k > 0 && token(in) == 't';
   if (k == 0)
     s->size = json_number(in, 0, INT64_MAX);
-  else if (json_bool(in))
-    s->flags |= k == 1 ? LIVE_IN : LIVE_OUT;
+  else
+    text(in, yes ? "true" : "false");
+  s->flags |= !yes ? 0 : k == 1 ? LIVE_IN : LIVE_OUT;
 }
 
 static void json_part(struct input *in, struct program *p, int k) {
   static const char *const statement[] = {"reads", "writes", "overwrites", "work", NULL};
   static const char *const storage[] = {"bytes", "live_in", "live_out", NULL};
-  if (k == 0 && json_number(in, 0, INT64_MAX) != 1)
-    malformed(in, "not version 1");
-  for (bool first = k > 0 && json_open(in, '['); k > 0 && json_more(in, &first, ']');) {
+  require(in, k > 0 || json_number(in, 0, INT64_MAX) == 1, "not version 1");
+  for (bool first = k > 0 && expect(in, '['); k > 0 && json_more(in, &first, ']');) {
+    require(in, p->n < MANY && p->m < MANY && p->accesses < MANY, "it is too large");
     if (k == 1) {
       token(in);
-      *PUSH(in->x, &p->statements) = (struct statement){.line = in->line};
+      PUSH(in->x, p->statements, p->n) = (struct statement){.line = in->line};
       json_object(in, p, statement, 0, json_statement);
     } else if (k == 2) {
-      *PUSH(in->x, &p->storages) = (struct storage){0};
+      PUSH(in->x, p->storages, p->m) = (struct storage){0};
       json_object(in, p, storage, 1, json_storage);
     } else {
-      int64_t before = json_number(in, '[', ID_MAX), after = json_number(in, ',', ID_MAX);
+      id before = (id)json_number(in, '[', ID_MAX), after = (id)json_number(in, ',', ID_MAX);
       expect(in, ']');
-      if (before >= after)
-        malformed(in, "the order does not go forward");
-      *PUSH(in->x, &p->pair) = (struct entry){.statement = (id)before, .how = 1};
-      *PUSH(in->x, &p->pair) = (struct entry){.statement = (id)after, .how = 1};
+      require(in, before < after, "the order does not go forward");
+      PUSH(in->x, p->raw, p->accesses) = (struct entry){before, NONE - p->pairs, 1, NONE, NONE};
+      PUSH(in->x, p->raw, p->accesses) = (struct entry){after, NONE - p->pairs, 1, NONE, NONE};
+      p->pairs++;
     }
-    if (p->statements.count + p->storages.count + p->pair.count + p->raw.count > ID_MAX)
-      malformed(in, "the program is too large");
   }
 }
 
 /* Judges what only the whole file shows. */
 static void check_program(struct input *in, struct program *p) {
   int64_t sum = 0;
-  for (id s = 0; s < p->m; s++) {
-    if (p->storages.at[s].size > INT64_MAX - sum)
-      malformed(in, "the storages together exceed 2^63-1 bytes");
-    sum += p->storages.at[s].size;
-  }
-  for (size_t i = 0; i < p->pair.count; i++) {
-    struct entry *e = PUSH(in->x, &p->raw);
-    *e = p->pair.at[i];
-    e->storage = p->m + (id)i / 2;
-    if (e->statement >= p->n)
-      malformed(in, "the order names a statement that does not exist");
-  }
-  for (id v = 0; v < p->n; v++) {
-    in->line = p->statements.at[v].line; /* for messages */
-    if (p->statements.at[v].work > INT64_MAX - sum)
-      malformed(in, "storages and work together exceed 2^63-1 bytes");
-  }
-  for (size_t i = 0; i < p->raw.count; i++) {
-    struct entry *e = p->raw.at + i;
-    in->line = p->statements.at[e->statement].line;
-    if (i < p->raw.count - p->pair.count &&
-        (e->storage >= p->m || p->range.at[e->how >> 1].to > p->storages.at[e->storage].size))
-      malformed(in, "the statement accesses a storage, or bytes, that do not exist");
+  for (id s = 0; s < p->m; sum += p->storages[s++].size)
+    require(in, p->storages[s].size <= INT64_MAX - sum, "the storages exceed 2^63-1 bytes");
+  for (id v = 0; v < p->n; v++)
+    require(in, p->statements[v].work <= INT64_MAX - sum, "storages and work exceed 2^63-1 bytes");
+  for (id i = 0; i < p->accesses; i++) {
+    struct entry *e = p->raw + i;
+    bool pair = e->storage < 0;
+    e->storage = pair ? p->m + (NONE - e->storage) : e->storage;
+    require(in, e->statement < p->n, "the order names a statement that does not exist");
+    in->line = p->statements[e->statement].line; /* for messages */
+    require(in, pair || e->storage < p->m, "the statement accesses a storage that does not exist");
+    int64_t end = e->how > 1 ? p->range[e->how >> 1].to : 0;
+    require(in, end <= p->storages[e->storage].size, "the statement accesses bytes beyond the end");
+    p->storages[e->storage].flags |= ACCESSED;
   }
 }
 
 /* Sorts the accesses, by counting: for each storage, then for each statement. */
 static void sort_accesses(struct context *x, struct program *p) {
-  struct statement *v = p->statements.at;
-  struct storage *s = p->storages.at;
-  size_t count = p->raw.count, uses = 0;
-  id all = p->m + (id)p->pair.count / 2;
-  p->entry = take(x, count, sizeof *p->entry);
-  p->access = take(x, count, sizeof *p->access);
-  p->use = take(x, count, sizeof *p->use);
-  for (size_t i = 0; i < count; i++) {
-    s[p->raw.at[i].storage].access++;
-    v[p->raw.at[i].statement].access++;
+  struct statement *v = p->statements;
+  struct storage *s = p->storages;
+  const struct entry *raw = p->raw;
+  id count = p->accesses, uses = 0, all = p->m + p->pairs;
+  struct entry *entry = p->entry = take(x, (size_t)count, sizeof *entry);
+  p->access = take(x, (size_t)count, sizeof *p->access);
+  p->use = take(x, (size_t)count, sizeof *p->use);
+  for (id i = 0; i < count; i++) {
+    s[raw[i].storage].entry++;
+    v[raw[i].statement].access++;
   }
   for (id i = 1; i <= all; i++) /* the ends, for now */
-    s[i].access += s[i - 1].access;
+    s[i].entry += s[i - 1].entry;
   for (id i = 1; i <= p->n; i++)
     v[i].access += v[i - 1].access;
-  for (size_t i = count; i-- > 0;)
-    p->entry[--s[p->raw.at[i].storage].access] = p->raw.at[i];
-  for (size_t i = count; i-- > 0;)
-    p->access[--v[p->entry[i].statement].access] = (id)i;
+  for (id i = count - 1; i >= 0; i--)
+    entry[--s[raw[i].storage].entry] = raw[i];
+  for (id i = count - 1; i >= 0; i--)
+    p->access[--v[entry[i].statement].access] = i;
   for (id i = 0; i < all; i++) {
-    for (id e = s[i].access, write = NONE; e < s[i + 1].access; e++) {
-      p->entry[e].before = write;
-      write = p->entry[e].how & 1 ? e : write;
-    }
-    for (id e = s[i + 1].access - 1, write = NONE; e >= s[i].access; e--) {
-      p->entry[e].after = write;
-      write = p->entry[e].how & 1 ? e : write;
-    }
-    s[i].flags |= s[i].access < s[i + 1].access ? ACCESSED : 0;
+    for (id e = s[i].entry + 1; e < s[i + 1].entry; e++)
+      entry[e].before = entry[e - 1].how & 1 ? e - 1 : entry[e - 1].before;
+    for (id e = s[i + 1].entry - 2; e >= s[i].entry; e--)
+      entry[e].after = entry[e + 1].how & 1 ? e + 1 : entry[e + 1].after;
   }
-  for (id i = 0; i <= p->n; i++) {
-    v[i].use = uses;
-    for (size_t k = v[i].access; i < p->n && k < v[i + 1].access; k++) {
-      id used = p->entry[p->access[k]].storage;
+  for (id i = 0; i < p->n; i++) {
+    for (id k = v[i].access; k < v[i + 1].access; k++) {
+      id used = entry[p->access[k]].storage;
       if (used < p->m && (uses == v[i].use || p->use[uses - 1] != used))
         p->use[uses++] = used;
     }
+    v[i + 1].use = uses;
   }
 }
 
 static void read_program(struct input *in, struct program *p) {
   static const char *const keys[] = {"peakproof", "statements", "storages", "order", NULL};
-  *p = (struct program){0};
-  *PUSH(in->x, &p->range) = (struct range){0, 0};
+  PUSH(in->x, p->range, p->ranges) = (struct range){-1, INT64_MAX};
   json_object(in, p, keys, 3, json_part);
-  if (token(in) != END)
-    malformed(in, "something behind the program");
-  p->n = (id)p->statements.count;
-  p->m = (id)p->storages.count;
-  *PUSH(in->x, &p->statements) = (struct statement){0};
-  for (size_t i = 0; i <= p->pair.count / 2; i++)
-    *PUSH(in->x, &p->storages) = (struct storage){0};
+  require(in, token(in) == END, "something behind the program");
+  id n = p->n, m = p->m;
+  PUSH(in->x, p->statements, n) = (struct statement){0};
+  for (id i = 0; i <= p->pairs; i++)
+    PUSH(in->x, p->storages, m) = (struct storage){0};
   check_program(in, p);
   sort_accesses(in->x, p);
 }
 
-/* ---- Dependences (THEORY.md section 1) ---------------------------------------------------------
- */
+/* ---- Dependences (THEORY.md section 1) ---- */
 
 static bool overlap(const struct program *p, uint32_t a, uint32_t b) {
-  const struct range *r = p->range.at + (a >> 1), *s = p->range.at + (b >> 1);
-  return a <= 1 || b <= 1 || (r->from < s->to && s->from < r->to);
+  struct range r = p->range[a >> 1], s = p->range[b >> 1];
+  return r.from < s.to && s.from < r.to;
 }
 
 static bool covers(const struct program *p, uint32_t a, uint32_t b) {
-  const struct range *r = p->range.at + (a >> 1), *s = p->range.at + (b >> 1);
-  return a <= 1 || (b > 1 && r->from <= s->from && s->to <= r->to);
+  struct range r = p->range[a >> 1], s = p->range[b >> 1];
+  return r.from <= s.from && s.to <= r.to;
 }
 
 /* The first access of v to storage s or a later one. */
-static size_t find_access(const struct program *p, id v, id s) {
-  size_t from = p->statements.at[v].access, to = p->statements.at[v + 1].access;
+static id find_access(const struct program *p, id v, id s) {
+  id from = p->statements[v].access, to = p->statements[v + 1].access;
   while (from < to) {
-    size_t middle = from + (to - from) / 2;
+    id middle = from + (to - from) / 2;
     if (p->entry[p->access[middle]].storage < s)
       from = middle + 1;
     else
@@ -626,24 +505,21 @@ static size_t find_access(const struct program *p, id v, id s) {
 }
 
 static bool accesses(const struct program *p, id v, id s) {
-  size_t i = find_access(p, v, s);
-  return i < p->statements.at[v + 1].access && p->entry[p->access[i]].storage == s;
+  id i = find_access(p, v, s);
+  return i < p->statements[v + 1].access && p->entry[p->access[i]].storage == s;
 }
 
 /* Whether u is a direct predecessor of v, by the definition. */
 static bool directly_before(const struct program *p, id u, id v) {
-  const struct statement *at = p->statements.at;
+  const struct statement *at = p->statements;
   bool swap = at[u + 1].access - at[u].access > at[v + 1].access - at[v].access;
-  id few = swap ? v : u, many = swap ? u : v;
-  for (size_t i = at[few].access; u < v && i < at[few + 1].access; i++) {
+  id few = swap ? v : u, many = swap ? u : v, end = at[many + 1].access;
+  for (id i = at[few].access; u < v && i < at[few + 1].access; i++) {
     const struct entry *a = p->entry + p->access[i], *b;
-    for (size_t j = find_access(p, many, a->storage); j < at[many + 1].access; j++) {
-      b = p->entry + p->access[j];
-      if (b->storage != a->storage)
-        break;
+    for (id j = find_access(p, many, a->storage);
+         j < end && (b = p->entry + p->access[j])->storage == a->storage; j++)
       if (((a->how | b->how) & 1) && overlap(p, a->how, b->how))
         return true;
-    }
   }
   return false;
 }
@@ -653,47 +529,41 @@ static bool directly_before(const struct program *p, id u, id v) {
 struct near {
   const struct program *p;
   bool reverse;
-  size_t access, end; /* of v */
-  id at;              /* the entry where the search has come to; NONE: before the first */
+  id access, end; /* of v */
+  id at;          /* the entry where the search has come to; NONE: before the first */
 };
 
 static struct near near(const struct program *p, bool reverse, id v) {
-  return (struct near){p, reverse, p->statements.at[v].access, p->statements.at[v + 1].access,
-                       NONE};
+  return (struct near){p, reverse, p->statements[v].access, p->statements[v + 1].access, NONE};
 }
 
 /* The next access to the storage that may matter to access `own`, behind `at`. */
 static id step(const struct near *w, id own, id at) {
   const struct entry *e = w->p->entry;
+  const struct storage *s = w->p->storages + e[own].storage;
   if (!(e[own].how & 1)) /* only those that write */
     return w->reverse ? e[at].after : e[at].before;
-  const struct storage *s = w->p->storages.at + e[own].storage;
-  if (w->reverse)
-    return at + 1 < s[1].access ? at + 1 : NONE;
-  return at > s->access ? at - 1 : NONE;
+  at += w->reverse ? 1 : -1;
+  return at >= s[0].entry && at < s[1].entry ? at : NONE;
 }
 
 static id next(struct near *w) {
   const struct entry *e = w->p->entry;
   while (w->access < w->end) {
     id own = w->p->access[w->access], at = step(w, own, w->at == NONE ? own : w->at);
-    w->at = at;
-    if (at == NONE || ((e[at].how & 1) && covers(w->p, e[at].how, e[own].how))) {
-      w->access++;
-      w->at = NONE;
-    }
+    bool last = at == NONE || ((e[at].how & 1) && covers(w->p, e[at].how, e[own].how));
+    w->at = last ? NONE : at;
+    w->access += last;
     if (at != NONE && e[at].statement != e[own].statement && overlap(w->p, e[at].how, e[own].how))
       return e[at].statement;
   }
   return NONE;
 }
 
-/* ---- Certificate: form -------------------------------------------------------------------------
- */
+/* ---- Certificate: form ---- */
 
-/* All that is known while a certificate is read. Form is judged by itself: after the first lie the
- * rest is still read, so that "refuted" means well formed, but what it says is not looked at: where
- * it would be, `lied` is asked. */
+/* All that is known while a certificate is read. After the first lie the rest is still read, but
+ * what it says is not looked at: where it would be, `lied` is asked. */
 struct proof {
   struct context *x;
   struct input *in;
@@ -705,167 +575,122 @@ struct proof {
 };
 
 static bool lied(const struct proof *c) {
-  return c->x->lie_line > 0;
+  return c->x->status == REFUTED;
 }
 
-static void lie(struct proof *c, int64_t line, const char *format, ...) {
-  va_list arguments;
-  if (lied(c))
-    return;
-  va_start(arguments, format);
-  vsnprintf(c->x->lie, sizeof c->x->lie, format, arguments);
-  va_end(arguments);
-  c->x->lie_line = line;
-}
+/* What is demanded is a matter of truth: else `line` lies. A format and its arguments follow. */
+#define DEMAND(c, line, good, format, ...)                                                         \
+  do {                                                                                             \
+    if (!lied(c) && !(good))                                                                       \
+      say((c)->x, REFUTED, "s REFUTED line %" PRId64 ": " format, (int64_t)(line), __VA_ARGS__);   \
+  } while (0)
 
 /* The letter of the next line. */
 static int letter(struct input *in) {
   int c = get(in);
-  if (c <= 0 || !strchr("phnoulftbceq", c))
-    malformed(in, c == END ? "the end is missing" : "unknown kind of line");
+  require(in, c > 0 && strchr("phnoulftbceq", c), c == END ? "no end" : "unknown kind of line");
   return c;
 }
 
 /* Whether the line has another argument; reads its space, or the end of the line. */
 static bool more(struct input *in) {
   int c = get(in);
-  if (c != ' ' && c != '\n')
-    malformed(in, "a space or the end of the line expected");
-  if (c == '\n')
-    end_of_line(in);
+  require(in, c == ' ' || c == '\n', "a space or the end of the line expected");
+  require(in, in->line < ID_MAX, "too many lines");
   return c == ' ';
 }
 
-static void argument(struct input *in) {
-  if (!more(in))
-    malformed(in, "an argument is missing");
+static id argument(struct input *in, int64_t limit) {
+  require(in, more(in), "an argument is missing");
+  return index_of(in, limit);
 }
 
-static void no_more(struct input *in) {
-  if (more(in))
-    malformed(in, "the end of the line expected");
-}
-
-static void begin_line(struct input *in, int expected) {
-  if (letter(in) != expected)
-    malformed(in, "another kind of line expected");
-  if (expected != 'o')
-    argument(in);
-}
-
-/* ---- Certificate: order and peak ---------------------------------------------------------------
- */
-
-static void check_legal(struct proof *c, const id *position, id line) {
-  for (id v = 0, u; v < c->p->n && !lied(c); v++)
-    for (struct near w = near(c->p, false, v); (u = next(&w)) != NONE;)
-      if (position[u] > position[v])
-        lie(c, line, "statement %" PRId32 " runs before %" PRId32 ", on which it depends", v, u);
-}
+/* ---- Certificate: order and peak ---- */
 
 static void read_order(struct proof *c) {
   id line = (id)c->in->line, count = 0;
-  id *position = take(c->x, (size_t)c->p->n, sizeof *position);
+  id *position = take(c->x, (size_t)c->p->n, sizeof *position); /* from 1 */
   c->order = take(c->x, (size_t)c->p->n, sizeof *c->order);
-  memset(position, 0xff, (size_t)c->p->n * sizeof *position); /* NONE */
   while (more(c->in)) {
-    id v = below(c->in, c->n);
-    if (!lied(c) && position[v] != NONE)
-      lie(c, line, "statement %" PRId32 " stands twice in the order", v);
+    id v = index_of(c->in, c->n);
+    DEMAND(c, line, !position[v], "statement %" PRId32 " stands twice in the order", v);
     if (lied(c))
       continue;
-    position[v] = count;
     c->order[count++] = v;
+    position[v] = count;
   }
-  if (count < c->p->n)
-    lie(c, line, "statements are missing from the order");
-  check_legal(c, position, line);
+  DEMAND(c, line, count == c->p->n, "the order has only %" PRId32 " statements", count);
+  for (id v = 0, u; v < c->p->n && !lied(c); v++)
+    for (struct near w = near(c->p, false, v); (u = next(&w)) != NONE;)
+      DEMAND(c, line, position[u] < position[v], "%" PRId32 " must not run before %" PRId32, v, u);
 }
 
 static int64_t live_at_start(const struct program *p) {
   int64_t live = 0;
-  for (const struct storage *s = p->storages.at; s < p->storages.at + p->m; s++)
-    if ((s->flags & LIVE_IN) && (s->flags & (ACCESSED | LIVE_OUT)))
-      live += s->size;
+  for (const struct storage *s = p->storages; s < p->storages + p->m; s++)
+    live += (s->flags & LIVE_IN) && (s->flags & (ACCESSED | LIVE_OUT)) ? s->size : 0;
   return live;
 }
 
 /* THEORY.md section 1. No sum overflows: check_program. */
 static int64_t simulate(struct context *x, const struct program *p, const id *order) {
-  const struct statement *at = p->statements.at;
   int64_t live = live_at_start(p), peak = live;
-  bool *begun = take(x, (size_t)p->m, sizeof *begun);
-  id *last = take(x, (size_t)p->m, sizeof *last);
+  int64_t *change = take(x, (size_t)p->n + 1, sizeof *change); /* of `live`, before each step */
+  id *last = take(x, (size_t)p->m, sizeof *last);              /* step, from 1 */
   for (id k = 0; k < p->n; k++)
-    for (size_t i = at[order[k]].use; i < at[order[k] + 1].use; i++)
-      last[p->use[i]] = k;
-  for (id k = 0; k < p->n; k++) {
-    const struct statement *v = at + order[k];
-    for (size_t i = v->use; i < v[1].use; i++) {
-      const struct storage *s = p->storages.at + p->use[i];
-      if (!begun[p->use[i]] && !(s->flags & LIVE_IN))
-        live += s->size;
-      begun[p->use[i]] = true;
+    for (id i = p->statements[order[k]].use; i < p->statements[order[k] + 1].use; i++) {
+      const struct storage *s = p->storages + p->use[i];
+      change[k] += last[p->use[i]] || (s->flags & LIVE_IN) ? 0 : s->size;
+      last[p->use[i]] = k + 1;
     }
-    if (live + v->work > peak)
-      peak = live + v->work;
-    for (size_t i = v->use; i < v[1].use; i++)
-      if (last[p->use[i]] == k && !(p->storages.at[p->use[i]].flags & LIVE_OUT))
-        live -= p->storages.at[p->use[i]].size;
+  for (id s = 0; s < p->m; s++)
+    if (last[s] && !(p->storages[s].flags & LIVE_OUT))
+      change[last[s]] -= p->storages[s].size;
+  for (id k = 0; k < p->n; k++) {
+    live += change[k];
+    int64_t step = live + p->statements[order[k]].work;
+    peak = step > peak ? step : peak;
   }
   return peak;
 }
 
-static void read_head(struct proof *c, const char *program_hash) {
+static void read_head(struct proof *c, const char *hash) {
   struct input *in = c->in;
-  char hash[65] = "";
-  text(in, "p peakproof 1");
-  no_more(in);
-  begin_line(in, 'h');
+  bool same = true;
+  text(in, "p peakproof 1\nh ");
   for (int i = 0, digit; i < 64; i++) {
     digit = get(in);
-    if (digit <= 0 || !strchr("0123456789abcdef", digit))
-      malformed(in, "64 lower-case hexadecimal digits expected");
-    hash[i] = (char)digit;
+    require(in, digit > 0 && strchr("0123456789abcdef", digit), "64 hexadecimal digits expected");
+    same &= digit == hash[i];
   }
-  if (strcmp(hash, program_hash))
-    lie(c, in->line, "the SHA-256 of the program file is another, %.16s...", program_hash);
-  no_more(in);
-  begin_line(in, 'n');
-  c->n = below(in, ID_MAX);
-  argument(in);
-  c->m = below(in, ID_MAX);
-  if (c->n != c->p->n || c->m != c->p->m)
-    lie(c, in->line, "the program has %" PRId32 " statements, %" PRId32 " storages", c->p->n,
-        c->p->m);
-  no_more(in);
-  begin_line(in, 'o');
+  DEMAND(c, in->line, same, "the hash of the program is %s", hash);
+  text(in, "\nn");
+  c->n = argument(in, ID_MAX);
+  c->m = argument(in, ID_MAX);
+  DEMAND(c, in->line, c->n == c->p->n && c->m == c->p->m,
+         "the program has %" PRId32 " statements, %" PRId32 " storages", c->p->n, c->p->m);
+  text(in, "\no");
   read_order(c);
-  begin_line(in, 'u');
-  c->peak = number(in);
+  text(in, "u ");
+  c->peak = number(in, INT64_MAX);
   int64_t peak = lied(c) ? 0 : simulate(c->x, c->p, c->order);
-  if (peak != c->peak)
-    lie(c, in->line, "the peak of the order is %" PRId64, peak);
-  no_more(in);
-  begin_line(in, 'l');
-  c->bound = number(in);
+  DEMAND(c, in->line, peak == c->peak, "the peak of the order is %" PRId64, peak);
+  text(in, "\nl ");
+  c->bound = number(in, INT64_MAX);
+  DEMAND(c, in->line, c->bound <= c->peak, "a legal order has a peak of %" PRId64, c->peak);
   c->bound_line = (id)in->line;
-  if (c->bound > c->peak)
-    lie(c, in->line, "the bound is above the peak of a legal order");
-  no_more(in);
+  text(in, "\n");
 }
 
-/* ---- Proofs ------------------------------------------------------------------------------------
- */
-
-/* A proof function reads the lines of a proof whose first letter has been read, and returns the
- * letter behind it. A new kind of proof is one more of them, listed in `proofs`. */
+/* ---- Proofs ----
+ * A proof function reads the lines of a proof whose first letter has been read, and returns the
+ * letter behind it; check_certificate knows them all. */
 
 /* The work of v and the storages that it accesses. */
 static int64_t own_bytes(const struct program *p, id v) {
-  int64_t sum = p->statements.at[v].work;
-  for (size_t i = p->statements.at[v].use; i < p->statements.at[v + 1].use; i++)
-    sum += p->storages.at[p->use[i]].size;
+  int64_t sum = p->statements[v].work;
+  for (id i = p->statements[v].use; i < p->statements[v + 1].use; i++)
+    sum += p->storages[p->use[i]].size;
   return sum;
 }
 
@@ -874,15 +699,14 @@ static int proof_floor(struct proof *c) {
   id line = (id)c->in->line;
   int64_t sum = live_at_start(p);
   if (more(c->in)) {
-    id v = below(c->in, c->n);
-    no_more(c->in);
+    id v = index_of(c->in, c->n);
+    text(c->in, "\n");
     sum = lied(c) ? 0 : own_bytes(p, v);
     for (id s = 0; s < p->m && !lied(c); s++)
-      if (!(~p->storages.at[s].flags & (LIVE_IN | LIVE_OUT)) && !accesses(p, v, s))
-        sum += p->storages.at[s].size;
+      if (!(~p->storages[s].flags & (LIVE_IN | LIVE_OUT)) && !accesses(p, v, s))
+        sum += p->storages[s].size;
   }
-  if (sum < c->bound)
-    lie(c, line, "only %" PRId64 " bytes are needed there", sum);
+  DEMAND(c, line, sum >= c->bound, "only %" PRId64 " bytes are needed there", sum);
   return letter(c->in);
 }
 
@@ -920,10 +744,10 @@ struct trap {
   unsigned begins;   /* the flag of storages that exist at the start */
   int64_t constants; /* storages that exist at the start and cannot have ended */
   id base, anchors;  /* the line of the base, and how many anchors it has */
-  LIST(struct base_chain) chain;
-  id exit, line; /* statement and line; NONE while the base is read */
-  int64_t sum;   /* constants and weights of chains; for an exit, all that it is shown to cost */
-  int64_t base_sum;
+  struct base_chain *chain;
+  id chains;
+  id exit, line;         /* statement and line; NONE while the base is read */
+  int64_t sum, base_sum; /* constants and weights; for an exit, all that it is shown to cost */
 };
 
 /* Checks that T is closed and not everything; finds its exits and what cannot have ended. */
@@ -932,56 +756,49 @@ static void open_trap(struct proof *c, struct trap *t, id line) {
   id outside = 0;
   t->begins = t->reverse ? LIVE_OUT : LIVE_IN;
   for (id s = 0; s < p->m; s++)
-    t->s[s].lasts = p->storages.at[s].flags & (t->reverse ? LIVE_IN : LIVE_OUT);
-  for (id v = 0; v < p->n; v++) {
+    t->s[s].lasts = p->storages[s].flags & (t->reverse ? LIVE_IN : LIVE_OUT);
+  for (id v = 0, u; v < p->n; v++) {
     struct near w = near(p, t->reverse, v);
-    id u = next(&w);
-    while (u != NONE && t->v[u].in)
-      u = next(&w);
-    if (t->v[v].in && u != NONE)
-      lie(c, line, "not closed: statement %" PRId32 " is in the trap, %" PRId32 " is not", v, u);
+    while ((u = next(&w)) != NONE && t->v[u].in)
+      ;
+    DEMAND(c, line, !t->v[v].in || u == NONE, "not closed at %" PRId32, v);
     if (t->v[v].in)
       continue;
     outside++;
     t->v[v].exit = u == NONE ? EXIT : NO_EXIT;
     t->exits += u == NONE;
-    for (size_t i = p->statements.at[v].use; i < p->statements.at[v + 1].use; i++)
+    for (id i = p->statements[v].use; i < p->statements[v + 1].use; i++)
       t->s[p->use[i]].lasts = true;
   }
-  if (outside == 0)
-    lie(c, line, "the trap is all statements");
+  DEMAND(c, line, outside > 0, "the trap is all %" PRId32 " statements", p->n);
   for (id s = 0; s < p->m; s++)
-    if ((p->storages.at[s].flags & t->begins) && t->s[s].lasts)
-      t->constants += p->storages.at[s].size;
+    if ((p->storages[s].flags & t->begins) && t->s[s].lasts)
+      t->constants += p->storages[s].size;
 }
 
 static void open_base(struct trap *t, id line) {
   t->base = line;
   t->exit = t->line = NONE;
-  t->anchors = 0;
-  t->chain.count = 0;
+  t->anchors = t->chains = 0;
   t->sum = t->constants;
 }
 
 static void trap_line(struct proof *c, struct trap *t) {
   const struct program *p = c->p;
   id line = (id)c->in->line;
-  argument(c->in);
-  int direction = get(c->in);
-  if (direction != 'f' && direction != 'r')
-    malformed(c->in, "f or r expected");
-  t->reverse = direction == 'r';
-  argument(c->in);
-  id count = below(c->in, c->n + 1);
+  text(c->in, " ");
+  t->reverse = peek(c->in) == 'r';
+  text(c->in, t->reverse ? "r" : "f");
+  id count = argument(c->in, c->n + 1);
   t->v = take(c->x, (size_t)p->n, sizeof *t->v);
   t->s = take(c->x, (size_t)p->m, sizeof *t->s);
   t->stack = take(c->x, (size_t)p->n, sizeof *t->stack);
+  t->chain = take(c->x, (size_t)p->m + 1, sizeof *t->chain);
   for (id i = 0; i < count && !lied(c); i++)
     t->v[c->order[t->reverse ? p->n - 1 - i : i]].in = true;
   while (more(c->in)) {
-    id v = below(c->in, c->n);
-    if (!lied(c) && t->v[v].in)
-      lie(c, line, "statement %" PRId32 " stands twice in the trap", v);
+    id v = index_of(c->in, c->n);
+    DEMAND(c, line, !t->v[v].in, "statement %" PRId32 " stands twice in the trap", v);
     if (!lied(c))
       t->v[v].in = true;
   }
@@ -992,13 +809,13 @@ static void trap_line(struct proof *c, struct trap *t) {
 
 /* Whether a storage that the exit does not access has begun before it (rule 2). */
 static bool begun(const struct proof *c, const struct trap *t, id s) {
-  return (c->p->storages.at[s].flags & t->begins) || t->s[s].base_begun == t->base ||
+  return (c->p->storages[s].flags & t->begins) || t->s[s].base_begun == t->base ||
          t->s[s].exit_begun == t->line;
 }
 
 /* The chain of the base that goes through s, unless it does not count for the exit. */
 static struct base_chain *chain_of_base(const struct trap *t, id s) {
-  struct base_chain *chain = t->s[s].base == t->base ? t->chain.at + t->s[s].chain : NULL;
+  struct base_chain *chain = t->s[s].base == t->base ? t->chain + t->s[s].chain : NULL;
   return chain && chain->not_for != t->line ? chain : NULL;
 }
 
@@ -1012,15 +829,14 @@ static void exclude_chain(struct trap *t, id s) {
 
 /* What u, in A or an ancestor of the exit, accesses has begun. */
 static void begin_storages(const struct proof *c, struct trap *t, id u) {
-  for (size_t i = c->p->statements.at[u].use; i < c->p->statements.at[u + 1].use; i++) {
-    id s = c->p->use[i];
-    if (t->s[s].own == t->line || begun(c, t, s))
+  for (id i = c->p->statements[u].use; i < c->p->statements[u + 1].use; i++) {
+    struct trap_storage *s = t->s + c->p->use[i];
+    if (s->own == t->line || begun(c, t, c->p->use[i]))
       continue;
-    *(t->exit == NONE ? &t->s[s].base_begun : &t->s[s].exit_begun) =
-        t->exit == NONE ? t->base : t->line;
-    if (t->s[s].lasts) {
-      exclude_chain(t, s);
-      t->sum += c->p->storages.at[s].size;
+    *(t->exit == NONE ? &s->base_begun : &s->exit_begun) = t->exit == NONE ? t->base : t->line;
+    if (s->lasts) {
+      exclude_chain(t, c->p->use[i]);
+      t->sum += c->p->storages[c->p->use[i]].size;
     }
   }
 }
@@ -1029,38 +845,36 @@ static void begin_storages(const struct proof *c, struct trap *t, id u) {
  * from the exit, as far as A. No anchor is an ancestor of another one; so the walk from the exit
  * meets an anchor if and only if it is an ancestor. */
 static void walk(struct proof *c, struct trap *t, id count) {
-  id met = 0;
+  bool base = t->exit == NONE;
+  id met = 0, now = base ? t->base : t->line;
   while (count > 0) {
     id v = t->stack[--count], u;
     if (v != t->exit)
       begin_storages(c, t, v);
     for (struct near w = near(c->p, t->reverse, v); (u = next(&w)) != NONE;) {
       struct trap_statement *at = t->v + u;
-      id *mark = t->exit == NONE ? &at->base : &at->seen, now = t->exit == NONE ? t->base : t->line;
-      if (t->exit == NONE && at->anchor == t->base)
-        lie(c, t->base, "anchor %" PRId32 " is an ancestor of another", u);
+      id *mark = base ? &at->base : &at->seen;
+      DEMAND(c, now, !base || at->anchor != now, "anchor %" PRId32 " is an ancestor of another", u);
       if (*mark == now)
         continue;
       *mark = now;
-      if (t->exit != NONE && at->base == t->base)
+      if (!base && at->base == t->base)
         met += at->anchor == t->base;
       else
         t->stack[count++] = u;
     }
   }
-  if (t->exit != NONE && met < t->anchors)
-    lie(c, t->line, "an anchor of the base is no ancestor of exit %" PRId32, t->exit);
+  DEMAND(c, now, base || met == t->anchors, "only %" PRId32 " anchors are ancestors of it", met);
 }
 
 static void base_line(struct proof *c, struct trap *t) {
   open_base(t, (id)c->in->line);
   while (more(c->in)) {
-    id v = below(c->in, c->n);
+    id v = index_of(c->in, c->n);
+    DEMAND(c, t->base, t->v[v].in, "anchor %" PRId32 " is not in the trap", v);
+    DEMAND(c, t->base, t->v[v].anchor != t->base, "anchor %" PRId32 " stands twice", v);
     if (lied(c))
       continue;
-    if (!t->v[v].in || t->v[v].anchor == t->base)
-      lie(c, t->base, "anchor %" PRId32 " %s", v,
-          t->v[v].in ? "stands twice" : "is not in the trap");
     t->v[v].anchor = t->v[v].base = t->base;
     t->stack[t->anchors++] = v;
   }
@@ -1069,25 +883,21 @@ static void base_line(struct proof *c, struct trap *t) {
 }
 
 static void exit_line(struct proof *c, struct trap *t) {
-  id line = (id)c->in->line;
-  argument(c->in);
-  id v = below(c->in, c->n);
-  no_more(c->in);
-  if (!lied(c) && t->v[v].exit != EXIT)
-    lie(c, line, "%" PRId32 " %s", v, t->v[v].exit == LISTED ? "is listed twice" : "is no exit");
+  id line = (id)c->in->line, v = argument(c->in, c->n);
+  text(c->in, "\n");
+  DEMAND(c, line, t->v[v].exit != NO_EXIT, "%" PRId32 " is not an exit", v);
+  DEMAND(c, line, t->v[v].exit != LISTED, "exit %" PRId32 " is listed twice", v);
   if (lied(c))
     return;
   t->v[v].exit = LISTED;
   t->exits--;
-  if (t->exit == NONE)
-    t->base_sum = t->sum;
+  t->base_sum = t->exit == NONE ? t->sum : t->base_sum;
   t->sum = t->base_sum;
   t->exit = v;
   t->line = line;
-  for (size_t i = c->p->statements.at[v].use; i < c->p->statements.at[v + 1].use; i++) {
-    id s = c->p->use[i];
-    if (t->s[s].lasts && begun(c, t, s)) /* a constant of the base, but not of v */
-      t->sum -= c->p->storages.at[s].size;
+  for (id i = c->p->statements[v].use; i < c->p->statements[v + 1].use; i++) {
+    id s = c->p->use[i]; /* may be a constant of the base, but is not one of v */
+    t->sum -= t->s[s].lasts && begun(c, t, s) ? c->p->storages[s].size : 0;
     exclude_chain(t, s);
     t->s[s].own = line;
   }
@@ -1097,8 +907,8 @@ static void exit_line(struct proof *c, struct trap *t) {
 }
 
 static void close_exit(struct proof *c, struct trap *t) {
-  if (!lied(c) && t->exit != NONE && t->sum < c->bound)
-    lie(c, t->line, "exit %" PRId32 " is shown to cost only %" PRId64, t->exit, t->sum);
+  DEMAND(c, t->line, t->exit == NONE || t->sum >= c->bound,
+         "exit %" PRId32 " is shown to cost only %" PRId64, t->exit, t->sum);
 }
 
 /* Rules 1, 2 (of the first), 4, and that there is room for the weight. */
@@ -1107,43 +917,33 @@ static void chain_storage(struct proof *c, struct trap *t, id s, bool first, int
   id line = (id)c->in->line;
   bool own = t->exit != NONE, has_begun = begun(c, t, s);
   const struct base_chain *chain = chain_of_base(t, s);
-  int64_t load = chain ? chain->weight : 0;
-  if (at->last_chain == line || (!own && at->base == t->base))
-    lie(c, line, "storage %" PRId32 " stands twice in the %s", s, own ? "chain" : "base");
-  if (own && at->own == t->line)
-    lie(c, line, "the exit accesses storage %" PRId32, s);
-  if (own && has_begun && at->lasts)
-    lie(c, line, "storage %" PRId32 " is constant", s);
-  if (first && !has_begun)
-    lie(c, line, "storage %" PRId32 " may not have begun", s);
+  int64_t load = own && at->loaded == t->line ? at->load : 0; /* the base's comes on top */
+  int64_t room = c->p->storages[s].size - load - (chain ? chain->weight : 0);
+  DEMAND(c, line, at->last_chain != line, "storage %" PRId32 " stands twice in the chain", s);
+  DEMAND(c, line, own || at->base != t->base, "storage %" PRId32 " stands twice in the base", s);
+  DEMAND(c, line, !own || at->own != t->line, "the exit accesses storage %" PRId32, s);
+  DEMAND(c, line, !own || !has_begun || !at->lasts, "storage %" PRId32 " is constant", s);
+  DEMAND(c, line, !first || has_begun, "storage %" PRId32 " may not have begun", s);
+  DEMAND(c, line, weight <= room, "storage %" PRId32 " is overloaded", s);
   at->last_chain = line;
-  if (own && at->loaded == t->line)
-    load += at->load;
-  if (weight > c->p->storages.at[s].size - load)
-    lie(c, line, "storage %" PRId32 " is overloaded", s);
-  at->last_chain = line;
-  if (!own) {
-    at->base = t->base;
-    at->chain = (id)t->chain.count - 1;
-    return;
-  }
-  at->load = (at->loaded == t->line ? at->load : 0) + (lied(c) ? 0 : weight);
+  at->load = load + (weight <= room ? weight : 0);
   at->loaded = t->line;
+  if (own)
+    return;
+  at->base = t->base;
+  at->chain = t->chains - 1;
+  if (has_begun && at->lasts) /* constant for every exit that does not access it */
+    t->chain[at->chain].weight = 0;
 }
 
 /* Rule 5, but for the access of the last statement of the run, which is returned. */
 static id chain_run(struct proof *c, const struct trap *t, id s) {
   id line = (id)c->in->line, last = NONE;
   do {
-    id u = below(c->in, c->n);
-    if (lied(c))
-      continue;
-    if (!t->v[u].in)
-      lie(c, line, "statement %" PRId32 " is not in the trap", u);
-    if (last == NONE && !accesses(c->p, u, s))
-      lie(c, line, "statement %" PRId32 " does not access storage %" PRId32, u, s);
-    if (last != NONE && !directly_before(c->p, t->reverse ? last : u, t->reverse ? u : last))
-      lie(c, line, "statements %" PRId32 " and %" PRId32 " are not linked", last, u);
+    id u = index_of(c->in, c->n), first = t->reverse ? last : u, second = t->reverse ? u : last;
+    DEMAND(c, line, t->v[u].in, "statement %" PRId32 " is not in the trap", u);
+    DEMAND(c, line, last != NONE || accesses(c->p, u, s), "%" PRId32 " does not access it", u);
+    DEMAND(c, line, last == NONE || directly_before(c->p, first, second), "no link to %" PRId32, u);
     last = u;
   } while (peek(c->in) == ',' && get(c->in));
   return last;
@@ -1151,84 +951,66 @@ static id chain_run(struct proof *c, const struct trap *t, id s) {
 
 static void chain_line(struct proof *c, struct trap *t) {
   id line = (id)c->in->line, s = NONE, last = NONE;
-  bool never = false;
-  argument(c->in);
-  int64_t weight = number(c->in);
-  if (weight == 0)
-    malformed(c->in, "a weight above 0 expected");
-  argument(c->in);
+  text(c->in, " ");
+  int64_t weight = number(c->in, INT64_MAX);
+  require(c->in, weight > 0, "a weight above 0 expected");
   if (t->exit == NONE && !lied(c))
-    *PUSH(c->x, &t->chain) = (struct base_chain){weight, NONE};
+    t->chain[t->chains++] = (struct base_chain){weight, NONE};
+  text(c->in, " ");
   do {
-    if (s != NONE) {
-      last = chain_run(c, t, s);
-      argument(c->in);
-    }
     bool first = s == NONE;
-    s = below(c->in, c->m);
-    if (!first && !lied(c) && !accesses(c->p, last, s))
-      lie(c, line, "statement %" PRId32 " does not access storage %" PRId32, last, s);
+    if (!first)
+      last = chain_run(c, t, s);
+    s = first ? index_of(c->in, c->m) : argument(c->in, c->m);
+    DEMAND(c, line, first || accesses(c->p, last, s), "%" PRId32 " does not access it", last);
     if (!lied(c))
       chain_storage(c, t, s, first, weight);
-    never |= !lied(c) && t->s[s].lasts && begun(c, t, s);
   } while (more(c->in));
-  if (!lied(c) && !t->s[s].lasts)
-    lie(c, line, "storage %" PRId32 " may have ended", s);
-  if (lied(c))
-    return;
-  if (never) /* in the base: constant for every exit that does not access it */
-    t->chain.at[t->chain.count - 1].weight = weight = 0;
-  t->sum += weight;
+  DEMAND(c, line, t->s[s].lasts, "storage %" PRId32 " may have ended", s);
+  if (!lied(c))
+    t->sum += t->exit == NONE ? t->chain[t->chains - 1].weight : weight;
 }
 
 static int proof_trap(struct proof *c) {
   struct trap *t = take(c->x, 1, sizeof *t);
   int before = 't', kind;
   for (trap_line(c, t); strchr("bec", kind = letter(c->in)); before = kind) {
-    if (kind == 'c' && before == 't')
-      malformed(c->in, "a chain before any base or exit");
+    require(c->in, kind != 'c' || before != 't', "a chain before any base or exit");
     if (kind != 'c')
       close_exit(c, t);
     (kind == 'b' ? base_line : kind == 'e' ? exit_line : chain_line)(c, t);
   }
   close_exit(c, t);
-  if (t->exits > 0)
-    lie(c, c->in->line, "exits that are not listed: %" PRId32, t->exits);
+  DEMAND(c, c->in->line, t->exits == 0, "exits that are not listed: %" PRId32, t->exits);
   return kind;
 }
-
-static const struct {
-  char letter;
-  int (*read)(struct proof *c);
-} proofs[] = {{'f', proof_floor}, {'t', proof_trap}};
 
 static void check_certificate(struct input *in, const struct program *p, const char *hash) {
   struct proof *c = take(in->x, 1, sizeof *c);
   *c = (struct proof){.x = in->x, .in = in, .p = p};
   read_head(c, hash);
   int kind = letter(in);
-  if (kind == 'q' && c->bound > 0)
-    lie(c, c->bound_line, "no proof of this bound");
-  for (size_t i = 0; i < sizeof proofs / sizeof *proofs; i++)
-    if (proofs[i].letter == kind) {
-      kind = proofs[i].read(c);
-      break;
-    }
-  if (kind != 'q')
-    malformed(in, "another kind of line expected");
-  no_more(in);
-  if (peek(in) != END)
-    malformed(in, "something behind q");
-  if (lied(c))
-    finish(in->x, REFUTED, "s REFUTED line %" PRId64 ": %s", c->x->lie_line, c->x->lie);
-  finish(in->x, VERIFIED, "s VERIFIED peak %" PRId64 " bound %" PRId64 "%s", c->peak, c->bound,
-         c->peak == c->bound ? " optimal" : "");
+  if (kind == 'f' || kind == 't')
+    kind = kind == 'f' ? proof_floor(c) : proof_trap(c);
+  else
+    DEMAND(c, c->bound_line, c->bound == 0, "no proof of %" PRId64, c->bound);
+  require(in, kind == 'q', "another kind of line expected");
+  text(in, "\n");
+  require(in, peek(in) == END, "something behind q");
+  if (!lied(c))
+    say(in->x, VERIFIED, "s VERIFIED peak %" PRId64 " bound %" PRId64 "%s", c->peak, c->bound,
+        c->peak == c->bound ? " optimal" : "");
 }
 
-/* Checks the two files; x->status and x->verdict are the answer. Frees all memory. */
+static void free_blocks(struct context *x) {
+  for (struct block *block; (block = x->blocks); free(block))
+    x->blocks = block->next;
+}
+
+/* Checks the two files; x->status and x->verdict are the answer. */
 static void check(struct context *x, FILE *program, FILE *certificate) {
+  x->status = VERIFIED;
   x->blocks = NULL;
-  x->lie_line = 0;
   if (!setjmp(x->end)) {
     struct input *in = open_input(x, "program, ", program);
     struct program *p = take(x, 1, sizeof *p);
@@ -1241,6 +1023,7 @@ static void check(struct context *x, FILE *program, FILE *certificate) {
 #ifndef PEAKPROOF_CHECK_NO_MAIN
 int main(int count, char **argument) {
   struct context x;
+  FILE *file[2];
   if (count == 2 && (!strcmp(argument[1], "--help") || !strcmp(argument[1], "--version"))) {
     fputs(argument[1][2] == 'h' ? usage : version, stdout);
     return fflush(stdout) ? IO : 0;
@@ -1249,7 +1032,6 @@ int main(int count, char **argument) {
     fputs(usage, stderr);
     return USAGE;
   }
-  FILE *file[2];
   for (int i = 0; i < 2; i++)
     if (!(file[i] = i && !strcmp(argument[2], "-") ? stdin : fopen(argument[i + 1], "rb"))) {
       perror(argument[i + 1]);

@@ -130,7 +130,7 @@ static void change_number(struct certificate *c, size_t i) {
   if (pick(4) == 0)
     snprintf(c->token[i].text, sizeof c->token[i].text, "%zu", pick(12));
   else
-    add(&c->token[i], by[pick(sizeof by / sizeof *by - (pick(20) ? 2 : 0))]);
+    add(&c->token[i], by[pick(pick(4) ? 6 : sizeof by / sizeof *by)]);
 }
 
 /* Every `a` becomes `b` and the reverse, in lines that begin with one of `letters`. */
@@ -302,7 +302,7 @@ static void attack(const oracle_program *p, const char *text, size_t size, uint6
   for (uint64_t i = 0; i < mutations; i++) {
     c.count = original.count;
     memcpy(c.token, original.token, original.count * sizeof *c.token);
-    for (size_t times = 1 + pick(3); times > 0; times--)
+    for (size_t times = pick(3) ? 1 : 2 + pick(2); times > 0; times--)
       mutate(&c);
     size_t used = print(&c, mutated);
     if (pick(100) == 0)
