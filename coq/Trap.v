@@ -132,14 +132,24 @@ Qed.
 Definition load (chains : list (N * list N)) (s : N) : N :=
   sum (fun c => sum (fun x => if x =? s then fst c else 0) (snd c)) chains.
 
+(** The bytes of the storages that are live or satisfy [own]. *)
+Definition held (own : N -> bool) (S : state) : N :=
+  weigh (bytes p) (storages p) (fun s => own s || live p S s).
+
+Lemma cost_held S v : cost p S v = work p v + held (touches p v) S.
+Proof. reflexivity. Qed.
+
+Lemma memory_held S : memory p S = held (fun _ => false) S.
+Proof. reflexivity. Qed.
+
 (** Storages that are certainly there, and outside of them a packing of chains that each have a live
-    storage, bound the cost from below. *)
-Lemma packing_bound S v (F : state) chains :
-  (forall s, F s = true -> touches p v s = true \/ live p S s = true) ->
+    storage, bound what is held from below. *)
+Lemma packing_bound S own (F : N -> bool) chains :
+  (forall s, F s = true -> own s = true \/ live p S s = true) ->
   (forall c, In c chains ->
      exists x, In x (snd c) /\ x < storages p /\ F x = false /\ live p S x = true) ->
   (forall s, s < storages p -> load chains s <= bytes p s) ->
-  work p v + weigh (bytes p) (storages p) F + sum fst chains <= cost p S v.
+  weigh (bytes p) (storages p) F + sum fst chains <= held own S.
 Proof.
   intros HF Hc Hload.
   set (free := fun s => negb (F s) && live p S s).
@@ -156,12 +166,10 @@ Proof.
       cbn beta. rewrite N.eqb_refl. lia.
     - apply sum_le. intros s _. destruct (free s); [ reflexivity | ].
       rewrite sum_zero. lia. }
-  assert (B : weigh (bytes p) (storages p) F + sum (fun s => if free s then load chains s else 0) (ids (storages p)) <=
-    sum (fun s => if touches p v s || live p S s then bytes p s else 0) (ids (storages p))).
-  { unfold weigh. rewrite <- sum_plus. apply sum_le. intros s Hs. apply in_ids in Hs.
-    unfold free. specialize (Hload s Hs). specialize (HF s).
-    destruct (F s), (touches p v s), (live p S s); cbn; lia. }
-  unfold cost. lia.
+  etransitivity; [ apply N.add_le_mono_l, A | ].
+  unfold held, weigh. rewrite <- sum_plus. apply sum_le. intros s Hs. apply in_ids in Hs.
+  unfold free. specialize (Hload s Hs). specialize (HF s).
+  destruct (F s), (own s), (live p S s); cbn; lia.
 Qed.
 
 (** ** Floors *)

@@ -5,53 +5,41 @@
     not proved. *)
 
 From Coq Require Import NArith List Bool Lia.
-From Peakproof Require Import Sets Program Cost Graph Simulate Trap Certificate.
+From Peakproof Require Import Sets Program Cost Graph Simulate Trap Certificate ChainCheck.
 Import ListNotations.
 Open Scope N_scope.
+
+(** The storages that cannot have ended while only statements of [inside] have run. *)
+Definition lasting_storages (p : program) (inside : state) : set :=
+  fold_left (fun t v => if inside v then t else add_all (touched p v) t) (ids (statements p))
+    (add_all (filter (fun s => live_out (storage_of p s)) (ids (storages p))) empty).
+
+Lemma mem_lasting_storages p inside s :
+  mem s (lasting_storages p inside) = true ->
+  live_out (storage_of p s) = true \/
+  exists u, u < statements p /\ inside u = false /\ touches p u s = true.
+Proof.
+  unfold lasting_storages.
+  assert (H : forall l t, (forall v, In v l -> v < statements p) ->
+    mem s (fold_left (fun t v => if inside v then t else add_all (touched p v) t) l t) = true ->
+    mem s t = true \/ exists u, u < statements p /\ inside u = false /\ touches p u s = true).
+  { induction l as [ | v l IH ]; cbn; intros t Hl H; [ now left | ].
+    apply IH in H; [ | auto ]. destruct H as [ H | ]; [ | now right ].
+    destruct (inside v) eqn:E; [ now left | ].
+    rewrite mem_add_all, orb_true_iff, existsb_eqb in H. destruct H as [ H | H ]; [ | now left ].
+    right. exists v. repeat split; auto. now apply in_touched. }
+  intro Hs. apply H in Hs; [ | intro v; apply in_ids ].
+  destruct Hs as [ Hs | ]; [ left | now right ].
+  apply mem_of_list, filter_In in Hs. tauto.
+Qed.
 
 Section TrapCheck.
 
 Variable p : program.
 Variable preds : table (list N).   (* the direct predecessors *)
-Variable T : set.                  (* the trap *)
+Variable inside : state.           (* the trap *)
 Variable lasting : set.            (* the storages that cannot have ended *)
 Variable bound : N.
-
-Definition touched (v : N) : list N := map on (accesses p v).
-Definition is_before (u x : N) : bool := existsb (N.eqb u) (get [] x preds).
-
-(** What may have run when [v] is the first statement outside [T]; see Trap.v. *)
-Definition inside : state := fun u => mem u T.
-
-(** ** Chains (rules 2, 3 and 5) *)
-
-Fixpoint check_descent (u : N) (run : list N) (s : N) : bool :=
-  match run with
-  | [] => touches p u s
-  | x :: run' => is_before x u && mem x T && check_descent x run' s
-  end.
-
-Definition check_run (s : N) (run : list N) (s' : N) : bool :=
-  match run with
-  | [] => false
-  | u :: run' => (u <? statements p) && mem u T && touches p u s && check_descent u run' s'
-  end.
-
-Definition chain_storages (c : chain) : list N := storages_of (first c) (links c).
-
-Fixpoint check_links (line s : N) (l : list (list N * N)) : outcome unit :=
-  match l with
-  | [] => Accepted tt
-  | (run, s') :: l' => require (check_run s run s') line (Run_broken s);; check_links line s' l'
-  end.
-
-(** [started] are the storages accessed by what must have run. *)
-Definition check_chain (started : set) (c : chain) : outcome unit :=
-  let line := chain_line c in
-  let last := last_of (first c) (links c) in
-  require (live_in (storage_of p (first c)) || mem (first c) started) line (Storage_not_begun (first c));;
-  check_links line (first c) (links c);;
-  require (mem last lasting) line (Storage_ended last).
 
 (** ** A base: statements that are ancestors of all its exits, and chains *)
 
@@ -73,10 +61,10 @@ Definition chain_through (b : base) (s : N) : option N := get None s (through b)
 Definition base_of (anchors found : list N) : base :=
   let statements_behind := append anchors found in
   let initially := filter (fun s => live_in (storage_of p s) && mem s lasting) (ids (storages p)) in
-  let start := fold_left (fun t v => add_all (touched v) t) statements_behind empty in
+  let start := fold_left (fun t v => add_all (touched p v) t) statements_behind empty in
   {| behind := add_all statements_behind empty;
      started := start;
-     fixed := fold_left (fun b v => insert_all (bytes p) (filter (fun s => mem s lasting) (touched v)) b)
+     fixed := fold_left (fun b v => insert_all (bytes p) (filter (fun s => mem s lasting) (touched p v)) b)
                 statements_behind (insert_all (bytes p) initially no_bag);
      count := 0;
      rows := no_rows _;
@@ -99,7 +87,7 @@ Definition add_base_chain (b : base) (c : chain) : outcome base :=
   let i := count b in
   let l := chain_storages c in
   through' <- fold (claim_storage c i) l (through b);
-  check_chain (started b) c;;
+  check_chain p preds inside lasting (started b) c;;
   Accepted
     {| behind := behind b;
        started := started b;
@@ -135,8 +123,8 @@ Definition start_storage (b : base) (a : account) (s : N) : account :=
 
 Definition account_of (b : base) (more_behind : list N) (v : N) : account :=
   let a := {| has_started := started b; is_fixed := fixed b; is_excluded := excluded b |} in
-  let a' := fold_left (fun a u => fold_left (start_storage b) (touched u) a) more_behind a in
-  fold_left (fix_storage b) (touched v) a'.
+  let a' := fold_left (fun a u => fold_left (start_storage b) (touched p u) a) more_behind a in
+  fold_left (fix_storage b) (touched p v) a'.
 
 (** What the base puts on a storage. *)
 Definition base_load (b : base) (a : account) (s : N) : N :=
@@ -145,43 +133,32 @@ Definition base_load (b : base) (a : account) (s : N) : N :=
   | None => 0
   end.
 
-(** Own chains: the weight that they put on each storage, and together. *)
-Record own := { loads : table N; own_weight : N }.
+(** What is left for the chains of the exit alone. *)
+Definition room_of (b : base) (a : account) (s : N) : N := bytes p s - base_load b a s.
 
-Definition load_storage (b : base) (a : account) (c : chain) (l : table N * set) (s : N)
-    : outcome (table N * set) :=
-  let (t, seen) := l in
-  let line := chain_line c in
-  require (s <? storages p) line (Storage_unknown s);;
-  require (negb (mem s seen)) line (Storage_twice s);;
-  require (negb (mem s (members (is_fixed a)))) line (Storage_fixed s);;
-  let sum := weight c + get 0 s t in
-  require (base_load b a s + sum <=? bytes p s) line (Storage_overloaded s);;
-  Accepted (put s sum t, add s seen).
-
-Definition add_own_chain (b : base) (a : account) (o : own) (c : chain) : outcome own :=
-  l <- fold (load_storage b a c) (chain_storages c) (loads o, empty);
-  check_chain (has_started a) c;;
-  Accepted {| loads := fst l; own_weight := weight c + own_weight o |}.
+(** The cost that is shown of [v], whatever has run before it. *)
+Definition shown_cost (fuel : nat) (b : base) (anchors : list N) (line v : N) (chains : list chain)
+    : outcome N :=
+  let r := search_from preds (behind b) fuel (get [] v preds) search_none in
+  let hit := add_all (edge r) empty in
+  require (forallb (fun a => mem a hit) anchors) line (Anchor_not_before_exit v);;
+  let a := account_of b (found r) v in
+  w <- check_packing p preds inside lasting (has_started a) (members (is_fixed a)) (room_of b a) chains;
+  Accepted (work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + w).
 
 Definition check_exit (fuel : nat) (b : base) (anchors : list N) (seen_exits : set) (e : exit_lines)
     : outcome set :=
   let v := exit_statement e in
   let line := exit_line e in
-  require ((v <? statements p) && negb (mem v T) && forallb (fun u => mem u T) (get [] v preds))
+  require ((v <? statements p) && negb (inside v) && forallb inside (get [] v preds))
     line (Exit_is_none v);;
   require (negb (mem v seen_exits)) line (Exit_twice v);;
-  let r := search_from preds (behind b) fuel (get [] v preds) search_none in
-  let hit := add_all (edge r) empty in
-  require (forallb (fun a => mem a hit) anchors) line (Anchor_not_before_exit v);;
-  let a := account_of b (found r) v in
-  o <- fold (add_own_chain b a) (exit_chains e) {| loads := no_rows _; own_weight := 0 |};
-  let sum := work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + own_weight o in
+  sum <- shown_cost fuel b anchors line v (exit_chains e);
   require (bound <=? sum) line (Exit_costs v sum);;
   Accepted (add v seen_exits).
 
 Definition check_anchor (line : N) (seen_anchors : set) (v : N) : outcome set :=
-  require ((v <? statements p) && mem v T) line (Anchor_outside v);;
+  require ((v <? statements p) && inside v) line (Anchor_outside v);;
   require (negb (mem v seen_anchors)) line (Anchor_twice v);;
   Accepted (add v seen_anchors).
 
@@ -201,67 +178,7 @@ Hypothesis wf : well_formed p = true.
 Hypothesis preds_spec : forall u x, x < statements p -> In u (get [] x preds) <-> before p u x.
 Hypothesis lasting_spec : forall s, mem s lasting = true ->
   live_out (storage_of p s) = true \/
-  exists u, u < statements p /\ mem u T = false /\ touches p u s = true.
-
-(** [S] is closed and inside [T]. *)
-Definition fits (S : state) : Prop :=
-  down_set p S /\ forall u, u < statements p -> S u = true -> mem u T = true.
-
-Lemma in_touched_below v s : v < statements p -> In s (touched v) -> s < storages p.
-Proof.
-  intros Hv H. apply in_map_iff in H. destruct H as (a & <- & Ha). now apply (well_formed_spec p v).
-Qed.
-
-Lemma lasting_not_ended S s : fits S -> mem s lasting = true -> ended p S s = false.
-Proof.
-  intros [ _ Hin ] H. apply not_true_iff_false. rewrite ended_spec. intros [ A B ].
-  destruct (lasting_spec s H) as [ C | (u & C & D & E) ]; [ congruence | ].
-  specialize (B u C E). specialize (Hin u C B). congruence.
-Qed.
-
-Lemma is_before_spec u x : x < statements p -> is_before u x = true <-> before p u x.
-Proof. intro H. unfold is_before. rewrite existsb_eqb. now apply preds_spec. Qed.
-
-Lemma check_descent_sound s run : forall u,
-  u < statements p -> check_descent u run s = true -> descends p u run s.
-Proof.
-  induction run as [ | x run IH ]; cbn; intros u Hu H; [ assumption | ].
-  rewrite !andb_true_iff in H. destruct H as [ [ Hx _ ] H ].
-  apply is_before_spec in Hx; [ | assumption ]. split; [ assumption | ].
-  apply IH; [ now apply before_range in Hx | assumption ].
-Qed.
-
-Lemma check_run_sound s run s' : check_run s run s' = true -> joins p s run s'.
-Proof.
-  destruct run as [ | u run ]; cbn; [ discriminate | ].
-  rewrite !andb_true_iff, N.ltb_lt. intros (((Hu & _) & Ht) & H).
-  repeat split; auto. now apply check_descent_sound.
-Qed.
-
-Lemma check_links_sound line l : forall s,
-  check_links line s l = Accepted tt -> follows p s l.
-Proof.
-  induction l as [ | [ run s' ] l IH ]; cbn [check_links follows]; intros s H; [ easy | ].
-  apply bind_accepted in H. destruct H as ([] & H & H').
-  apply require_accepted in H. split; [ now apply check_run_sound | now apply IH ].
-Qed.
-
-Lemma check_chain_sound start c :
-  check_chain start c = Accepted tt ->
-  forall S, fits S -> (forall s, mem s start = true -> begun p S s = true) ->
-  exists x, In x (chain_storages c) /\ live p S x = true.
-Proof.
-  unfold check_chain. intros H S HS Hstart.
-  apply bind_accepted in H. destruct H as ([] & H1 & H).
-  apply bind_accepted in H. destruct H as ([] & H2 & H3).
-  apply require_accepted in H1. apply require_accepted in H3.
-  apply check_links_sound in H2.
-  apply chain_live; auto.
-  - now destruct HS.
-  - apply orb_true_iff in H1. destruct H1 as [ H1 | H1 ]; [ | now apply Hstart ].
-    apply begun_spec. now left.
-  - now apply lasting_not_ended.
-Qed.
+  exists u, u < statements p /\ inside u = false /\ touches p u s = true.
 
 (** *** Bases *)
 
@@ -280,7 +197,7 @@ Record base_ok (b : base) : Prop := {
   ok_storages : forall i s, i < count b -> In s (snd (row b i)) ->
     s < storages p /\ chain_through b s = Some i;
   ok_once : forall i, i < count b -> NoDup (snd (row b i));
-  ok_live : forall i, i < count b -> forall S, fits S -> holds_base b S ->
+  ok_live : forall i, i < count b -> forall S, fits p inside S -> holds_base b S ->
     exists x, In x (snd (row b i)) /\ live p S x = true;
   ok_weight : forall i s, i < count b -> In s (snd (row b i)) -> row_weight b i <= bytes p s;
   ok_excluded : weighed (row_weight b) (count b) (excluded b);
@@ -290,7 +207,7 @@ Record base_ok (b : base) : Prop := {
 }.
 
 Lemma mem_fold_started l : forall t s,
-  mem s (fold_left (fun t v => add_all (touched v) t) l t) = true ->
+  mem s (fold_left (fun t v => add_all (touched p v) t) l t) = true ->
   mem s t = true \/ exists v, In v l /\ touches p v s = true.
 Proof.
   induction l as [ | v l IH ]; cbn; intros t s H; [ now left | ].
@@ -303,17 +220,17 @@ Qed.
 Lemma fold_fixed l : forall b,
   (forall v, In v l -> v < statements p) -> weighed (bytes p) (storages p) b ->
   let b' := fold_left (fun b v =>
-    insert_all (bytes p) (filter (fun s => mem s lasting) (touched v)) b) l b in
+    insert_all (bytes p) (filter (fun s => mem s lasting) (touched p v)) b) l b in
   weighed (bytes p) (storages p) b' /\
   forall s, mem s (members b') = true ->
     mem s (members b) = true \/
     (mem s lasting = true /\ exists v, In v l /\ touches p v s = true).
 Proof.
   induction l as [ | v l IH ]; cbn [fold_left]; intros b Hl Hb; [ auto | ].
-  destruct (IH (insert_all (bytes p) (filter (fun s => mem s lasting) (touched v)) b)) as [ A B ].
+  destruct (IH (insert_all (bytes p) (filter (fun s => mem s lasting) (touched p v)) b)) as [ A B ].
   - intros; apply Hl; now right.
   - apply weighed_insert_all; [ | assumption ].
-    intros s H. apply filter_In in H. apply (in_touched_below v); [ apply Hl; now left | tauto ].
+    intros s H. apply filter_In in H. apply (in_touched_below p wf v); [ apply Hl; now left | tauto ].
   - split; [ exact A | ]. intros s H. apply B in H. destruct H as [ H | (H & w & Hw & H') ].
     + rewrite mem_insert_all, orb_true_iff, existsb_eqb, filter_In in H.
       destruct H as [ [ H H' ] | H ]; [ right | now left ].
@@ -387,7 +304,7 @@ Lemma row_put b i r b' :
 Proof. intro H. unfold row. rewrite H. apply get_put. Qed.
 
 Lemma holds_base_begun b S :
-  base_ok b -> fits S -> holds_base b S -> forall s, mem s (started b) = true -> begun p S s = true.
+  base_ok b -> fits p inside S -> holds_base b S -> forall s, mem s (started b) = true -> begun p S s = true.
 Proof.
   intros Hb HS H s Hs. destruct (ok_started b Hb s Hs) as (u & Hu & Ht).
   apply begun_spec. right. exists u. split; [ now apply (ok_behind b Hb) | auto ].
@@ -446,7 +363,7 @@ Proof.
   - intros i Hi S HS HbS. rewrite Hcount in Hi.
     assert (HbS' : holds_base b S) by (unfold holds_base in *; now rewrite <- Hbehind).
     rewrite Hrow. destruct (N.eqb_spec i (count b)); cbn [snd].
-    + apply (check_chain_sound (started b)); auto. now apply holds_base_begun.
+    + apply (check_chain_sound p preds inside lasting preds_spec lasting_spec (started b)); auto. now apply holds_base_begun.
     + apply (ok_live b Hb); auto. lia.
   - intros i s Hi Hs. rewrite Hcount in Hi. unfold row_weight.
     rewrite Hrow in Hs |- *. destruct (N.eqb_spec i (count b)); cbn [fst snd] in *.
@@ -492,30 +409,44 @@ Variable v : N.
 Hypothesis Hv : v < statements p.
 Hypothesis Hanc : forall u, mem u (behind b) = true -> ancestor p u v.
 
+Let P : state -> Prop := possible p inside v.
+
+Lemma P_fits S : P S -> fits p inside S.
+Proof. intros [ A _ C ]. split; assumption. Qed.
+
+Lemma P_begun S u s : P S -> ancestor p u v -> touches p u s = true -> begun p S s = true.
+Proof.
+  intros HS Hu Ht. apply begun_spec. right. exists u.
+  split; [ now apply ancestor_range in Hu | ]. split; [ assumption | ].
+  now apply (possible_ancestors _ _ _ _ HS).
+Qed.
+
 Record account_ok (a : account) : Prop := {
-  ok_has_started : forall s, mem s (has_started a) = true ->
-    exists u, ancestor p u v /\ touches p u s = true;
+  ok_has_started : forall s, mem s (has_started a) = true -> forall S, P S -> begun p S s = true;
   ok_is_fixed : weighed (bytes p) (storages p) (is_fixed a);
   ok_is_fixed_spec : forall s, mem s (members (is_fixed a)) = true ->
-    touches p v s = true \/
-    mem s lasting = true /\
-    (live_in (storage_of p s) = true \/ exists u, ancestor p u v /\ touches p u s = true);
+    touches p v s = true \/ forall S, P S -> live p S s = true;
   ok_is_excluded : weighed (row_weight b) (count b) (is_excluded a);
   ok_is_excluded_spec : forall s i, mem s (members (is_fixed a)) = true ->
     chain_through b s = Some i -> mem i (members (is_excluded a)) = true
 }.
 
+Lemma constant_live S s : P S -> begun p S s = true -> mem s lasting = true -> live p S s = true.
+Proof.
+  intros HS H Hl. unfold live. rewrite H.
+  now rewrite (lasting_not_ended p inside lasting lasting_spec S s (P_fits S HS) Hl).
+Qed.
+
 Lemma fix_storage_ok a s :
   account_ok a -> s < storages p ->
-  (touches p v s = true \/ mem s lasting = true /\ exists u, ancestor p u v /\ touches p u s = true) ->
+  touches p v s = true \/ (forall S, P S -> live p S s = true) ->
   account_ok (fix_storage b a s).
 Proof.
   intros Ha Hs Hwhy. constructor; cbn [fix_storage has_started is_fixed is_excluded].
   - apply ok_has_started, Ha.
   - apply weighed_insert; [ assumption | apply Ha ].
-  - intros x. rewrite mem_insert, orb_true_iff, N.eqb_eq. intros [ -> | H ].
-    + destruct Hwhy as [ | [ ] ]; auto.
-    + now apply (ok_is_fixed_spec a Ha).
+  - intros x. rewrite mem_insert, orb_true_iff, N.eqb_eq. intros [ -> | H ]; [ assumption | ].
+    now apply (ok_is_fixed_spec a Ha).
   - destruct (chain_through b s) as [ i | ] eqn:E; [ | apply Ha ].
     apply weighed_insert; [ now apply (ok_through b Hb s) | apply Ha ].
   - intros x i. rewrite mem_insert, orb_true_iff, N.eqb_eq. intros [ -> | H ] E.
@@ -530,16 +461,17 @@ Lemma start_storage_ok a u s :
 Proof.
   intros Ha Hs Hu Ht. unfold start_storage.
   set (a' := {| has_started := _; is_fixed := _; is_excluded := _ |}).
+  assert (Hbegun : forall S, P S -> begun p S s = true) by (intros; now apply (P_begun _ u)).
   assert (Ha' : account_ok a').
   { constructor; cbn [a' has_started is_fixed is_excluded]; try apply Ha.
-    intro x. rewrite mem_add, orb_true_iff, N.eqb_eq. intros [ -> | H ]; [ eauto | ].
+    intro x. rewrite mem_add, orb_true_iff, N.eqb_eq. intros [ -> | H ]; [ assumption | ].
     now apply (ok_has_started a). }
   destruct (mem s lasting) eqn:E; [ | assumption ].
-  apply fix_storage_ok; auto. right. eauto.
+  apply fix_storage_ok; auto. right. intros. now apply constant_live; auto.
 Qed.
 
-Lemma fold_left_keeps {A B} (P : A -> Prop) (f : A -> B -> A) l : forall a,
-  (forall a x, In x l -> P a -> P (f a x)) -> P a -> P (fold_left f l a).
+Lemma fold_left_keeps {A B} (Q : A -> Prop) (f : A -> B -> A) l : forall a,
+  (forall a x, In x l -> Q a -> Q (f a x)) -> Q a -> Q (fold_left f l a).
 Proof.
   induction l as [ | x l IH ]; cbn; intros a H Ha; [ assumption | ].
   apply IH; [ intros; apply H; auto | apply H; auto ].
@@ -550,18 +482,21 @@ Lemma account_of_ok more_behind :
 Proof.
   intro H. unfold account_of. apply fold_left_keeps.
   - intros a s Hs Ha. apply fix_storage_ok; [ assumption | | ].
-    + now apply (in_touched_below v).
+    + now apply (in_touched_below p wf v).
     + left. now apply in_touched.
   - apply fold_left_keeps.
     + intros a u Hu Ha. apply fold_left_keeps; [ | assumption ].
       intros a' s Hs Ha'. assert (Hu' := H u Hu). apply (start_storage_ok a' u); auto.
-      * apply (in_touched_below u); [ | assumption ]. now apply ancestor_range in Hu'.
+      * apply (in_touched_below p wf u); [ | assumption ]. now apply ancestor_range in Hu'.
       * now apply in_touched.
     + constructor; cbn [has_started is_fixed is_excluded].
-      * intros s Hs. apply (ok_started b Hb) in Hs. destruct Hs as (u & Hu & Ht). eauto.
+      * intros s Hs S HS. apply (ok_started b Hb) in Hs. destruct Hs as (u & Hu & Ht).
+        now apply (P_begun S u); auto.
       * apply Hb.
-      * intros s Hs. apply (ok_fixed_spec b Hb) in Hs.
-        destruct Hs as (A & [ B | (u & Hu & Ht) ]); [ auto | ]. right. split; [ assumption | ]. eauto.
+      * intros s Hs. right. intros S HS. apply (ok_fixed_spec b Hb) in Hs.
+        destruct Hs as (A & B). apply constant_live; auto.
+        destruct B as [ B | (u & Hu & Ht) ]; [ apply begun_spec; now left | ].
+        now apply (P_begun S u); auto.
       * apply (ok_excluded b Hb).
       * apply (ok_excluded_spec b Hb).
 Qed.
@@ -621,21 +556,12 @@ Proof.
   now apply (ok_weight b Hb).
 Qed.
 
-(** A chain in a packing: whatever has run, a storage of it is live, and not a fixed one. *)
-Definition packed (c : N * list N) : Prop :=
-  forall S, possible p inside v S ->
-  exists x, In x (snd c) /\ x < storages p /\ mem x (members (is_fixed a)) = false /\
-    live p S x = true.
-
-Lemma possible_fits S : possible p inside v S -> fits S.
-Proof. intros [ A _ C ]. split; assumption. Qed.
-
-Lemma counting_packed c : In c counting -> packed c.
+Lemma counting_packed c : In c counting -> packed p (members (is_fixed a)) P c.
 Proof.
   intros H S HS. unfold counting in H. apply in_map_iff in H. destruct H as (i & <- & H).
   rewrite filter_In, in_ids, negb_true_iff in H. destruct H as [ Hi Hx ].
   destruct (ok_live b Hb i Hi S) as (x & Hin & Hlive).
-  - now apply possible_fits.
+  - now apply P_fits.
   - intros u Hu. now apply (possible_ancestors _ _ _ _ HS), Hanc.
   - exists x. destruct (ok_storages b Hb i x Hi Hin) as [ Hm Hthrough ].
     repeat split; auto.
@@ -643,134 +569,49 @@ Proof.
     rewrite (ok_is_excluded_spec a Ha x i E Hthrough) in Hx. discriminate.
 Qed.
 
-(** [o] accounts for the own chains [l]. *)
-Record own_ok (l : list (N * list N)) (o : own) : Prop := {
-  ok_loads : forall s, get 0 s (loads o) = load l s;
-  ok_room : forall s, base_load b a s + load l s <= bytes p s;
-  ok_own_weight : own_weight o = sum fst l;
-  ok_packed : forall c, In c l -> packed c
-}.
-
-Lemma load_storages c l t r :
-  (forall s, base_load b a s + get 0 s t <= bytes p s) ->
-  fold (load_storage b a c) l (t, empty) = Accepted r ->
-  (forall s, get 0 s (fst r) = sum (fun x => if x =? s then weight c else 0) l + get 0 s t) /\
-  (forall s, base_load b a s + get 0 s (fst r) <= bytes p s) /\
-  (forall s, In s l -> s < storages p /\ mem s (members (is_fixed a)) = false).
+Lemma exit_cost chains w S :
+  check_packing p preds inside lasting (has_started a) (members (is_fixed a)) (room_of b a) chains =
+    Accepted w ->
+  P S ->
+  work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + w <= cost p S v.
 Proof.
-  intro Ht. generalize empty as seen. revert t Ht.
-  induction l as [ | x l IH ]; intros t Ht seen H; cbn [fold] in H.
-  - injection H as <-. cbn [fst sum]. split; [ reflexivity | ]. split; [ assumption | easy ].
-  - apply bind_accepted in H. destruct H as ([ t1 seen1 ] & H1 & H).
-    unfold load_storage in H1.
-    apply bind_accepted in H1. destruct H1 as ([] & A & H1).
-    apply bind_accepted in H1. destruct H1 as ([] & _ & H1).
-    apply bind_accepted in H1. destruct H1 as ([] & B & H1).
-    apply bind_accepted in H1. destruct H1 as ([] & C & H1).
-    apply require_accepted, N.ltb_lt in A. apply require_accepted, negb_true_iff in B.
-    apply require_accepted, N.leb_le in C. injection H1 as <- _.
-    destruct (IH (put x (weight c + get 0 x t) t)) with (seen := seen1) as (D & E & F); auto.
-    + intro s. rewrite get_put. destruct (N.eqb_spec s x) as [ -> | ]; auto.
-    + split; [ | split; [ assumption | ] ].
-      * intro s. rewrite D, get_put. cbn [sum]. rewrite (N.eqb_sym x s).
-        destruct (N.eqb_spec s x) as [ -> | ]; lia.
-      * intros s [ <- | Hs ]; auto.
-Qed.
-
-Lemma add_own_chain_ok l o c o' :
-  own_ok l o -> add_own_chain b a o c = Accepted o' -> own_ok ((weight c, chain_storages c) :: l) o'.
-Proof.
-  intros Ho H. unfold add_own_chain in H.
-  apply bind_accepted in H. destruct H as (r & Hr & H).
-  apply bind_accepted in H. destruct H as ([] & Hc & H). injection H as <-.
-  apply load_storages in Hr.
-  2:{ intro s. rewrite (ok_loads l o Ho). apply Ho. }
-  destruct Hr as (A & B & C).
-  assert (D : forall s, get 0 s (fst r) = load ((weight c, chain_storages c) :: l) s).
-  { intro s. rewrite A, (ok_loads l o Ho). reflexivity. }
-  constructor; cbn [loads own_weight].
-  - assumption.
-  - intro s. rewrite <- D. apply B.
-  - cbn [sum fst]. now rewrite (ok_own_weight l o Ho).
-  - intros c' [ <- | Hin ]; [ | now apply (ok_packed l o Ho) ].
-    intros S HS. cbn [snd].
-    destruct (check_chain_sound _ _ Hc S) as (x & Hx & Hlive).
-    + now apply possible_fits.
-    + intros s Hs. apply (ok_has_started a Ha) in Hs. destruct Hs as (u & Hu & Hs).
-      apply begun_spec. right. exists u. split; [ now apply ancestor_range in Hu | ].
-      split; [ assumption | ]. now apply (possible_ancestors _ _ _ _ HS).
-    + exists x. destruct (C x Hx). auto.
-Qed.
-
-Lemma add_own_chains_ok chains : forall l o o',
-  own_ok l o -> fold (add_own_chain b a) chains o = Accepted o' -> exists l', own_ok l' o'.
-Proof.
-  induction chains as [ | c chains IH ]; intros l o o' Ho H; cbn [fold] in H.
-  - injection H as <-. eauto.
-  - apply bind_accepted in H. destruct H as (o1 & H1 & H).
-    apply add_own_chain_ok with (l := l) in H1; eauto.
-Qed.
-
-Lemma fixed_there S s :
-  possible p inside v S -> mem s (members (is_fixed a)) = true ->
-  touches p v s = true \/ live p S s = true.
-Proof.
-  intros HS H. apply (ok_is_fixed_spec a Ha) in H. destruct H as [ | [ Hl H ] ]; [ now left | right ].
-  unfold live. rewrite lasting_not_ended by (auto using possible_fits). rewrite andb_true_r.
-  apply begun_spec. destruct H as [ | (u & Hu & Ht) ]; [ now left | right ].
-  exists u. split; [ now apply ancestor_range in Hu | ]. split; [ assumption | ].
-  now apply (possible_ancestors _ _ _ _ HS).
-Qed.
-
-Lemma exit_cost l o S :
-  own_ok l o -> possible p inside v S ->
-  work p v + total (is_fixed a) + (weights b - total (is_excluded a)) + own_weight o <= cost p S v.
-Proof.
-  intros Ho HS.
-  assert (H := packing_bound p S v (fun s => mem s (members (is_fixed a))) (counting ++ l)).
-  rewrite sum_app, counting_weight, <- (ok_own_weight l o Ho) in H.
+  intros Hw HS. rewrite cost_held.
+  apply (check_packing_sound p preds inside lasting preds_spec lasting_spec _ _ _ P P_fits) in Hw.
+  2:{ apply (ok_has_started a Ha). }
+  destruct Hw as (l & -> & Hroom & Hpacked).
+  assert (H := packing_bound p S (touches p v) (fun s => mem s (members (is_fixed a))) (counting ++ l)).
+  rewrite sum_app, counting_weight in H.
   rewrite <- (weighed_total _ _ _ (ok_is_fixed a Ha)) in H.
-  rewrite N.add_assoc in H. apply H.
-  - intros s Hs. now apply fixed_there.
+  rewrite <- !N.add_assoc. apply N.add_le_mono_l. apply H.
+  - intros s Hs. apply (ok_is_fixed_spec a Ha) in Hs. destruct Hs; auto.
   - intros c Hc. apply in_app_or in Hc. destruct Hc as [ Hc | Hc ].
     + now apply counting_packed.
-    + now apply (ok_packed l o Ho).
+    + now apply Hpacked.
   - intros s Hs. unfold load. rewrite sum_app. fold (load counting s) (load l s).
-    assert (A := counting_load s). assert (B := ok_room l o Ho s). lia.
+    assert (A := counting_load s). assert (B := base_load_le s).
+    specialize (Hroom s). unfold room_of in Hroom. lia.
 Qed.
 
 End Exit.
 
-(** Whatever has run before exit [v], it costs at least the bound. *)
+(** Whatever has run before [v] costs at least the bound. *)
 Definition costly (v : N) : Prop := forall S, possible p inside v S -> bound <= cost p S v.
 
-Lemma in_fold_append l : forall stack u,
-  In u (fold_left (fun l a => append (get [] a preds) l) l stack) ->
-  In u stack \/ exists a, In a l /\ In u (get [] a preds).
-Proof.
-  induction l as [ | a l IH ]; cbn; intros stack u H; [ now left | ].
-  apply IH in H. destruct H as [ H | (x & Hx & H) ]; [ | eauto ].
-  apply in_append in H. destruct H; eauto.
-Qed.
+(** The anchors are in the base or behind it. *)
+Definition anchored (b : base) (anchors : list N) : Prop :=
+  forall u, mem u (behind b) = true -> exists a, In a anchors /\ (u = a \/ ancestor p u a).
 
-Lemma check_exit_sound fuel b anchors seen_exits e seen_exits' :
-  base_ok b ->
-  (forall u, mem u (behind b) = true -> exists a, In a anchors /\ (u = a \/ ancestor p u a)) ->
-  check_exit fuel b anchors seen_exits e = Accepted seen_exits' ->
-  costly (exit_statement e) /\ seen_exits' = add (exit_statement e) seen_exits.
+Lemma shown_cost_sound fuel b anchors line v chains sum :
+  base_ok b -> anchored b anchors -> v < statements p ->
+  shown_cost fuel b anchors line v chains = Accepted sum ->
+  forall S, possible p inside v S -> sum <= cost p S v.
 Proof.
-  intros Hb Hbehind H. unfold check_exit in H. set (v := exit_statement e) in *.
-  apply bind_accepted in H. destruct H as ([] & H1 & H).
-  apply bind_accepted in H. destruct H as ([] & _ & H).
+  intros Hb Hbehind Hv H S HS. unfold shown_cost in H.
   set (r := search_from _ _ _ _ _) in H.
-  apply bind_accepted in H. destruct H as ([] & H2 & H).
+  apply bind_accepted in H. destruct H as ([] & H1 & H).
   set (a := account_of _ _ _) in H.
-  apply bind_accepted in H. destruct H as (o & H4 & H).
-  apply bind_accepted in H. destruct H as ([] & H5 & H). injection H as <-.
-  split; [ | reflexivity ]. intros S HS.
-  apply require_accepted in H1. rewrite !andb_true_iff, N.ltb_lt in H1. destruct H1 as [ [ Hv _ ] _ ].
-  apply require_accepted in H2. rewrite forallb_forall in H2.
-  apply require_accepted, N.leb_le in H5.
+  apply bind_accepted in H. destruct H as (w & H2 & H). injection H as <-.
+  apply require_accepted in H1. rewrite forallb_forall in H1.
   assert (Hr : forall u, In u (found r) \/ In u (edge r) -> ancestor p u v).
   { apply search_from_sound with (preds := preds) (stop := behind b) (fuel := fuel)
       (stack := get [] v preds) (r := search_none).
@@ -781,18 +622,35 @@ Proof.
   assert (Hanc : forall u, mem u (behind b) = true -> ancestor p u v).
   { intros u Hu. destruct (Hbehind u Hu) as (x & Hx & E).
     assert (Hx' : ancestor p x v).
-    { apply Hr. right. apply mem_of_list. now apply H2. }
+    { apply Hr. right. apply mem_of_list. now apply H1. }
     destruct E as [ -> | E ]; [ assumption | now apply ancestor_trans with x ]. }
-  assert (Ha : account_ok b v a).
-  { apply account_of_ok; auto. }
-  assert (Ho : own_ok b v a [] {| loads := no_rows _; own_weight := 0 |}).
-  { constructor; cbn.
-    - intro s. now rewrite get_no_rows.
-    - intro s. rewrite N.add_0_r. apply (base_load_le b Hb v Hv).
-    - reflexivity.
-    - easy. }
-  destruct (add_own_chains_ok b v Hv a Ha _ _ _ _ Ho H4) as (l & Hl).
-  etransitivity; [ exact H5 | ]. now apply (exit_cost b Hb v Hv Hanc a Ha l).
+  apply (exit_cost b Hb v Hv Hanc a) with (chains := chains); auto.
+  apply account_of_ok; auto.
+Qed.
+
+Lemma check_exit_sound fuel b anchors seen_exits e seen_exits' :
+  base_ok b -> anchored b anchors ->
+  check_exit fuel b anchors seen_exits e = Accepted seen_exits' ->
+  costly (exit_statement e) /\ seen_exits' = add (exit_statement e) seen_exits.
+Proof.
+  intros Hb Hbehind H. unfold check_exit in H. set (v := exit_statement e) in *.
+  apply bind_accepted in H. destruct H as ([] & H1 & H).
+  apply bind_accepted in H. destruct H as ([] & _ & H).
+  apply bind_accepted in H. destruct H as (sum & H2 & H).
+  apply bind_accepted in H. destruct H as ([] & H3 & H). injection H as <-.
+  split; [ | reflexivity ]. intros S HS.
+  apply require_accepted in H1. rewrite !andb_true_iff, N.ltb_lt in H1. destruct H1 as [ [ Hv _ ] _ ].
+  apply require_accepted, N.leb_le in H3. etransitivity; [ exact H3 | ].
+  now apply (shown_cost_sound fuel b anchors (exit_line e) v (exit_chains e)).
+Qed.
+
+Lemma in_fold_append l : forall stack u,
+  In u (fold_left (fun l a => append (get [] a preds) l) l stack) ->
+  In u stack \/ exists a, In a l /\ In u (get [] a preds).
+Proof.
+  induction l as [ | a l IH ]; cbn; intros stack u H; [ now left | ].
+  apply IH in H. destruct H as [ H | (x & Hx & H) ]; [ | eauto ].
+  apply in_append in H. destruct H; eauto.
 Qed.
 
 Lemma check_base_sound fuel g seen_exits seen_exits' :
@@ -824,8 +682,7 @@ Proof.
     - intros u Hu. apply in_fold_append in Hu. destruct Hu as [ [] | (a & Ha & Hu) ].
       apply preds_spec in Hu; [ | now apply Hanchors ]. exists a. split; [ assumption | now constructor ].
     - cbn. tauto. }
-  assert (Hbase : base_ok b /\ forall u, mem u (behind b) = true ->
-    exists a, In a (base_anchors g) /\ (u = a \/ ancestor p u a)).
+  assert (Hbase : base_ok b /\ anchored b (base_anchors g)).
   { refine (fold_invariant _ (fun _ b => base_ok b /\ forall u, mem u (behind b) = true ->
       exists a, In a (base_anchors g) /\ (u = a \/ ancestor p u a)) _ _ _ H2 _ _).
     - intros done c b1 b2 _ [ A B ] Hadd. apply add_base_chain_ok in Hadd; [ | assumption ].
@@ -848,29 +705,6 @@ End TrapCheck.
 
 (** ** Traps *)
 
-Definition lasting_storages (p : program) (T : set) : set :=
-  fold_left (fun t v => if mem v T then t else add_all (map on (accesses p v)) t) (ids (statements p))
-    (add_all (filter (fun s => live_out (storage_of p s)) (ids (storages p))) empty).
-
-Lemma mem_lasting_storages p T s :
-  mem s (lasting_storages p T) = true ->
-  live_out (storage_of p s) = true \/
-  exists u, u < statements p /\ mem u T = false /\ touches p u s = true.
-Proof.
-  unfold lasting_storages.
-  assert (H : forall l t, (forall v, In v l -> v < statements p) ->
-    mem s (fold_left (fun t v => if mem v T then t else add_all (map on (accesses p v)) t) l t) = true ->
-    mem s t = true \/ exists u, u < statements p /\ mem u T = false /\ touches p u s = true).
-  { induction l as [ | v l IH ]; cbn; intros t Hl H; [ now left | ].
-    apply IH in H; [ | auto ]. destruct H as [ H | ]; [ | now right ].
-    destruct (mem v T) eqn:E; [ now left | ].
-    rewrite mem_add_all, orb_true_iff, existsb_eqb in H. destruct H as [ H | H ]; [ | now left ].
-    right. exists v. repeat split; auto. now apply in_touched. }
-  intro Hs. apply H in Hs; [ | intro v; apply in_ids ].
-  destruct Hs as [ Hs | ]; [ left | now right ].
-  apply mem_of_list, filter_In in Hs. tauto.
-Qed.
-
 Definition add_trap_statement (p : program) (line : N) (T : set) (v : N) : outcome set :=
   require (negb (mem v T)) line (Trap_statement_twice v);;
   Accepted (add v T).
@@ -883,9 +717,10 @@ Definition check_trap (p : program) (preds : table (list N)) (bound : N) (order 
   fold (fun _ v => require (forallb (fun u => mem u T) (get [] v preds)) line (Trap_not_closed v))
     statements_in tt;;
   require (existsb (fun v => negb (mem v T)) (ids (statements p))) line Trap_is_everything;;
-  let lasting := lasting_storages p T in
+  let inside := fun u => mem u T in
+  let lasting := lasting_storages p inside in
   let fuel := enough_fuel p preds in
-  exits <- fold (check_base p preds T lasting bound fuel) bases empty;
+  exits <- fold (check_base p preds inside lasting bound fuel) bases empty;
   fold (fun _ v =>
       require (mem v T || mem v exits || negb (forallb (fun u => mem u T) (get [] v preds)))
         last_line (Exit_missing v))
@@ -904,8 +739,8 @@ Proof.
   apply bind_accepted in H. destruct H as (exits & Hexits & H).
   apply require_accepted, existsb_exists in Hout. destruct Hout as (w & Hw & Tw).
   apply in_ids in Hw. apply negb_true_iff in Tw.
-  assert (Hcostly : forall v, mem v exits = true -> costly p T bound v).
-  { refine (fold_invariant _ (fun _ (s : set) => forall v, mem v s = true -> costly p T bound v)
+  assert (Hcostly : forall v, mem v exits = true -> costly p (fun u => mem u T) bound v).
+  { refine (fold_invariant _ (fun _ (s : set) => forall v, mem v s = true -> costly p (fun u => mem u T) bound v)
       _ _ _ Hexits _ _).
     - intros done g s s' _ Hs Hg v Hv. eapply check_base_sound; eauto using mem_lasting_storages.
     - intros v. rewrite mem_empty. discriminate. }
@@ -917,10 +752,10 @@ Proof.
     - intros done v [] [] _ Hdone Hv x Hx. apply in_app_or in Hx.
       destruct Hx as [ Hx | [ <- | [] ] ]; [ auto | ]. now apply require_accepted in Hv.
     - easy. }
-  apply trap_bound with (T := inside T).
+  apply trap_bound with (T := fun u => mem u T).
   - exists w. auto.
   - intros v (Hv & Tv & Hin) S HS. apply Hcostly; [ | assumption ].
-    specialize (Hall v (proj2 (in_ids _ _) Hv)). unfold inside in Tv. rewrite Tv in Hall.
+    specialize (Hall v (proj2 (in_ids _ _) Hv)). rewrite Tv in Hall.
     cbn [orb] in Hall. apply orb_true_iff in Hall. destruct Hall as [ | Hall ]; [ assumption | ].
     apply negb_true_iff, not_true_iff_false in Hall. exfalso. apply Hall.
     apply forallb_forall. intros u Hu. apply Hin. now apply Hpreds in Hu.
