@@ -15,7 +15,10 @@
 
 #include <string.h>
 
+#include "arena_memo.h"
 #include "memory.h"
+
+enum { MEMO_NODES = 3 }; /* a refutation of fewer is not worth remembering */
 
 struct change { /* of a section, to be undone */
   int32_t section;
@@ -37,6 +40,9 @@ struct frame { /* one question: what stands on the floor of `section`? */
   int64_t raised;       /* the floor when nothing stands on it; -1: that is no answer */
   size_t before, after; /* length of the trail before the frame's inferences, and after them */
   size_t waiting;       /* components still to come after this one */
+  size_t key;            /* of its state, in `keys`, up to the next frame's or the end */
+  uint64_t hash;
+  int64_t opened;        /* nodes when it was opened */
 };
 
 struct question {            /* the best one so far in a component */
@@ -48,7 +54,8 @@ struct question {            /* the best one so far in a component */
 struct pp_packer {
   const struct pp_strip *strip;
   enum pp_choice choice;
-  int64_t capacity, next, nodes;
+  int64_t capacity, next; /* next: of all runs with this capacity */
+  int64_t nodes;
   /* In the order of rank: the buffers that begin in a section, and those that cover it. */
   int32_t *begin, *beginner;
   int64_t *cover_begin;
@@ -63,6 +70,9 @@ struct pp_packer {
   int32_t *left;     /* buffers that cover it and are not placed */
   int32_t *crossing; /* of these, those that cover the section before as well */
   /* Of a buffer. */
+  int32_t *bit;       /* its place among the buffers sorted by their first section */
+  int32_t *first_bit; /* of a section: the first place of those that begin there or later */
+  uint64_t *present;  /* bits of those that are not placed */
   bool *placed;
   int64_t *offset;
   /* Of the valley at hand: per section, candidates that cover it and the sum of their heights; the
@@ -73,6 +83,8 @@ struct pp_packer {
   PP_VECTOR(struct frame) frames;
   PP_VECTOR(struct component) waiting;
   PP_VECTOR(int32_t) candidates;
+  PP_VECTOR(uint64_t) keys; /* of the open frames */
+  struct pp_memo refuted;   /* states, for `capacity` */
 };
 
 /* ---- Setting up ---- */
@@ -120,6 +132,21 @@ static void find_kinds(pp_packer *packer) {
   }
 }
 
+static void find_bits(pp_packer *packer) {
+  const struct pp_strip *strip = packer->strip;
+  int32_t *first = packer->first_bit;
+  memset(first, 0, ((size_t)strip->sections + 1) * sizeof *first);
+  for (int32_t b = 0; b < strip->count; b++)
+    first[strip->from[b] + 1]++;
+  for (int32_t s = 0; s < strip->sections; s++)
+    first[s + 1] += first[s];
+  for (int32_t b = 0; b < strip->count; b++)
+    packer->bit[b] = first[strip->from[b]]++;
+  for (int32_t s = strip->sections; s > 0; s--)
+    first[s] = first[s - 1];
+  first[0] = 0;
+}
+
 static bool allocate(pp_packer *packer) {
   size_t n = (size_t)packer->strip->count, m = (size_t)packer->strip->sections + 1;
   packer->begin = pp_alloc(m, sizeof *packer->begin);
@@ -133,6 +160,9 @@ static bool allocate(pp_packer *packer) {
   packer->slack = pp_alloc(m, sizeof *packer->slack);
   packer->left = pp_alloc(m, sizeof *packer->left);
   packer->crossing = pp_alloc(m, sizeof *packer->crossing);
+  packer->bit = pp_alloc(n, sizeof *packer->bit);
+  packer->first_bit = pp_alloc(m, sizeof *packer->first_bit);
+  packer->present = pp_alloc(n / 64 + 1, sizeof *packer->present);
   packer->placed = pp_alloc(n, sizeof *packer->placed);
   packer->offset = pp_alloc(n, sizeof *packer->offset);
   packer->covers = pp_alloc(m, sizeof *packer->covers);
@@ -141,7 +171,8 @@ static bool allocate(pp_packer *packer) {
   packer->lowest_behind = pp_alloc(m, sizeof *packer->lowest_behind);
   return packer->begin && packer->beginner && packer->cover_begin && packer->cover &&
          packer->by_rank && packer->kind && packer->seen && packer->floor && packer->slack &&
-         packer->left && packer->crossing && packer->placed && packer->offset && packer->covers &&
+         packer->left && packer->crossing && packer->bit && packer->first_bit &&
+         packer->present && packer->placed && packer->offset && packer->covers &&
          packer->fill && packer->lowest_before && packer->lowest_behind;
 }
 
@@ -155,6 +186,7 @@ pp_packer *pp_packer_new(const struct pp_strip *strip) {
     return NULL;
   }
   find_kinds(packer);
+  find_bits(packer);
   return packer;
 }
 
@@ -172,6 +204,9 @@ void pp_packer_free(pp_packer *packer) {
   free(packer->slack);
   free(packer->left);
   free(packer->crossing);
+  free(packer->bit);
+  free(packer->first_bit);
+  free(packer->present);
   free(packer->placed);
   free(packer->offset);
   free(packer->covers);
@@ -182,6 +217,8 @@ void pp_packer_free(pp_packer *packer) {
   free(packer->frames.items);
   free(packer->waiting.items);
   free(packer->candidates.items);
+  free(packer->keys.items);
+  pp_memo_free(&packer->refuted);
   free(packer);
 }
 
@@ -235,11 +272,17 @@ static void start(pp_packer *packer, int64_t capacity) {
         pp_strip_units(strip, capacity, strip->section_last_bytes[s]) - strip->load[s];
   }
   memset(packer->placed, 0, (size_t)strip->count * sizeof *packer->placed);
+  memset(packer->present, 0, ((size_t)strip->count / 64 + 1) * sizeof *packer->present);
+  for (int32_t b = 0; b < strip->count; b++)
+    packer->present[b / 64] |= (uint64_t)1 << b % 64;
+  if (packer->capacity != capacity) {
+    pp_memo_clear(&packer->refuted);
+    packer->next = INT64_MAX;
+  }
   packer->capacity = capacity;
-  packer->next = INT64_MAX;
   packer->nodes = 0;
   packer->trail.count = packer->frames.count = 0;
-  packer->waiting.count = packer->candidates.count = 0;
+  packer->waiting.count = packer->candidates.count = packer->keys.count = 0;
 }
 
 /* ---- Placing and raising ---- */
@@ -287,6 +330,7 @@ static bool place(pp_packer *packer, int32_t b, int64_t offset) {
   }
   packer->offset[b] = offset;
   packer->placed[b] = true;
+  packer->present[packer->bit[b] / 64] ^= (uint64_t)1 << packer->bit[b] % 64;
   return true;
 }
 
@@ -298,6 +342,7 @@ static void unplace(pp_packer *packer, int32_t b) {
     packer->crossing[s] += s > strip->from[b];
   }
   packer->placed[b] = false;
+  packer->present[packer->bit[b] / 64] ^= (uint64_t)1 << packer->bit[b] % 64;
 }
 
 static bool raise_floor(pp_packer *packer, int32_t s, int64_t floor) {
@@ -488,6 +533,52 @@ static bool list_answers(pp_packer *packer, const struct question *question, str
   return true;
 }
 
+static bool append(pp_packer *packer, uint64_t word) {
+  if (!PP_ROOM(&packer->keys))
+    return false;
+  packer->keys.items[packer->keys.count++] = word;
+  return true;
+}
+
+/* Writes the state of a component behind the keys of the open frames: its runs of equal floor, and
+ * which of the buffers that begin in it are left. */
+static bool write_key(pp_packer *packer, struct component component) {
+  int32_t from = component.from, to = component.to;
+  if (!append(packer, (uint64_t)from << 32 | (uint64_t)to))
+    return false;
+  for (int32_t s = from; s < to; s++)
+    if ((s == from || packer->floor[s] != packer->floor[s - 1]) &&
+        (!append(packer, (uint64_t)s) || !append(packer, (uint64_t)packer->floor[s])))
+      return false;
+  int32_t first = packer->first_bit[from], last = packer->first_bit[to] - 1;
+  for (int32_t i = first / 64; i <= last / 64; i++) {
+    uint64_t word = packer->present[i];
+    if (i == first / 64)
+      word &= ~(uint64_t)0 << first % 64;
+    if (i == last / 64)
+      word &= ~(uint64_t)0 >> (63 - last % 64);
+    if (!append(packer, word))
+      return false;
+  }
+  return true;
+}
+
+static const uint64_t *frame_key(const pp_packer *packer, const struct frame *frame,
+                                 size_t *words) {
+  *words = packer->keys.count - frame->key;
+  return &packer->keys.items[frame->key];
+}
+
+/* Remembers that the top frame's state was refuted, if finding that out again would cost more. */
+static void remember(pp_packer *packer) {
+  const struct frame *frame = &packer->frames.items[packer->frames.count - 1];
+  if (packer->nodes - frame->opened < MEMO_NODES)
+    return;
+  size_t words;
+  const uint64_t *key = frame_key(packer, frame, &words);
+  pp_memo_add(&packer->refuted, key, words, frame->hash);
+}
+
 static bool open_frame(pp_packer *packer, struct component component) {
   if (!PP_ROOM(&packer->frames))
     return false;
@@ -498,11 +589,22 @@ static bool open_frame(pp_packer *packer, struct component component) {
                         .raised = -1,
                         .first_candidate = packer->candidates.count,
                         .before = packer->trail.count,
-                        .waiting = packer->waiting.count};
+                        .waiting = packer->waiting.count,
+                        .key = packer->keys.count,
+                        .opened = packer->nodes};
   struct question question = {.section = -1};
   enum outcome outcome = look_around(packer, component, &question);
   if (outcome == OUT_OF_MEMORY)
     return false;
+  if (outcome == FINE) {
+    if (!write_key(packer, component))
+      return false;
+    size_t words;
+    const uint64_t *key = frame_key(packer, &frame, &words);
+    frame.hash = pp_memo_hash(key, words);
+    if (pp_memo_has(&packer->refuted, key, words, frame.hash))
+      outcome = DEAD;
+  }
   if (outcome == FINE && question.section >= 0) {
     frame.section = question.section;
     frame.height = question.height;
@@ -572,6 +674,7 @@ static enum step try_next(pp_packer *packer) {
 /* Leaves the top frame, which has no answer left, and all those that were opened since its
  * component parted from its siblings. False if it was the first. */
 static bool go_back(pp_packer *packer) {
+  remember(packer);
   int32_t parent = packer->frames.items[packer->frames.count - 1].component.parent;
   while ((int32_t)packer->frames.count - 1 > parent) {
     struct frame *frame = &packer->frames.items[--packer->frames.count];
@@ -579,6 +682,7 @@ static bool go_back(pp_packer *packer) {
       unplace(packer, frame->placed);
     undo(packer, frame->before);
     packer->candidates.count = frame->first_candidate;
+    packer->keys.count = frame->key;
   }
   return parent >= 0;
 }

@@ -243,10 +243,12 @@ static int compare_choices(const void *a, const void *b) {
 
 /* Makes the current state the last frame. What stands in `settling` from `settles` on is settled
  * with it. */
-static bool push_frame(struct pp_explorer *explorer, size_t settles) {
+static bool push_frame(struct pp_explorer *explorer, size_t settles, int32_t deepest) {
   const struct pp_run *run = explorer->run;
-  struct pp_frame frame = {
-      .state = explorer->current, .next = explorer->choices.count, .settles = settles};
+  struct pp_frame frame = {.state = explorer->current,
+                           .next = explorer->choices.count,
+                           .settles = settles,
+                           .deepest = deepest};
   for (size_t i = 0; i < explorer->ready.count; i++) {
     pp_index v = explorer->ready.items[i];
     int64_t cost = pp_run_cost(run, v);
@@ -288,7 +290,7 @@ static bool start_exploration(struct pp_explorer *explorer) {
       (struct pp_state){.memory = explorer->run->memory, .parent = -1, .statement = -1};
   explorer->current = 0;
   bool known;
-  return remember(explorer, 0, &known) && push_frame(explorer, 0);
+  return remember(explorer, 0, &known) && push_frame(explorer, 0, 0);
 }
 
 /* Executes v and all free moves behind it. */
@@ -306,32 +308,72 @@ static bool descend_freely(struct pp_explorer *explorer, pp_index v) {
   return true;
 }
 
-/* The state `ancestor` commits to the current one. That settles every state between it and where
- * the commit was found, once the current one is settled: if one of them led to an end, so would the
- * ancestor. But the current one can lead to those that contain it: they must be explored when they
- * are met again. They begin at `first` in `settling`. */
-static void settle_left(struct pp_explorer *explorer, int32_t ancestor, size_t first) {
+/* Does the set of state a contain that of state b? */
+static bool contains(struct pp_explorer *explorer, int32_t a, int32_t b) {
+  const struct pp_state *state = explorer->states.items;
+  int32_t up = a, down = b, stamp = ++explorer->stamps, missing = 0;
+  if (state[a].depth < state[b].depth)
+    return false;
+  while (up != down)
+    if (state[up].depth >= state[down].depth) {
+      explorer->stamp[state[up].statement] = stamp;
+      up = state[up].parent;
+    } else
+      down = state[down].parent;
+  for (int32_t s = b; s != down; s = state[s].parent)
+    missing += explorer->stamp[state[s].statement] != stamp;
+  return !missing;
+}
+
+static void reach(struct pp_explorer *explorer, int32_t index, int32_t from) {
+  explorer->states.items[index].settled = PP_REACHED;
+  explorer->states.items[index].target = from;
+}
+
+/* Goes through what is settled together with the last `popped` frames, from `first` on. What the
+ * ancestor's frame brought keeps its reason. *deepest: of what is left. */
+static void settle_all(struct pp_explorer *explorer, int32_t ancestor, size_t first,
+                       int32_t *deepest) {
   struct pp_state *state = explorer->states.items;
-  int32_t stamp = ++explorer->stamps, depth = state[explorer->current].depth;
-  for (int32_t s = explorer->current; state[s].parent >= 0; s = state[s].parent)
-    explorer->stamp[state[s].statement] = stamp;
   size_t kept = first;
-  bool above = false; /* before the ancestor stands what was settled together with it already */
+  bool above = false;
+  *deepest = 0;
   for (size_t i = first; i < explorer->settling.count; i++) {
-    int32_t common = 0, left = explorer->settling.items[i];
-    for (int32_t s = left; state[s].parent >= 0; s = state[s].parent)
-      common += explorer->stamp[state[s].statement] == stamp;
-    if (common == depth)
-      state[left].settled = PP_ABANDONED;
-    else
-      explorer->settling.items[kept++] = left;
-    if (above && common < depth) {
-      state[left].settled = PP_REACHED;
-      state[left].target = ancestor;
+    int32_t index = explorer->settling.items[i];
+    if (contains(explorer, index, explorer->current)) {
+      state[index].settled = PP_ABANDONED;
+      continue;
     }
-    above |= left == ancestor;
+    if (above)
+      reach(explorer, index, ancestor);
+    above |= index == ancestor;
+    explorer->settling.items[kept++] = index;
+    if (state[index].depth > *deepest)
+      *deepest = state[index].depth;
   }
   explorer->settling.count = kept;
+}
+
+/* The state `ancestor` commits to the current one. That settles every state between it and where
+ * the commit was found (the last `popped` frames), and what was settled with these, once the
+ * current one is settled: if one of them led to an end, so would the ancestor. But the current one
+ * can lead to those that contain it: they must be explored when they are met again. They begin at
+ * `first` in `settling`. */
+static void settle_left(struct pp_explorer *explorer, int32_t ancestor, size_t first, size_t popped,
+                        int32_t *deepest) {
+  struct pp_state *state = explorer->states.items;
+  const struct pp_frame *frame = explorer->frames.items + explorer->frames.count;
+  *deepest = 0;
+  for (size_t i = 0; i < popped; i++) {
+    int32_t depth = state[frame[i].state].depth;
+    *deepest = frame[i].deepest > *deepest ? frame[i].deepest : *deepest;
+    *deepest = depth > *deepest ? depth : *deepest;
+  }
+  if (*deepest < state[explorer->current].depth)
+    for (size_t i = 1; i < popped; i++)
+      reach(explorer, frame[i].state, ancestor);
+  else
+    settle_all(explorer, ancestor, first, deepest);
   state[ancestor].settled = PP_COMMITTED;
   state[ancestor].target = explorer->current;
 }
@@ -339,8 +381,10 @@ static void settle_left(struct pp_explorer *explorer, int32_t ancestor, size_t f
 /* The current state holds no more than the last frame. Every frame that holds as much commits
  * (frames hold more and more from the root on): its other choices are forgotten. *root: that
  * reached the root itself, and the moves to make are in explorer->moves. */
-static bool commit_inside(struct pp_explorer *explorer, size_t *settles, bool *root) {
+static bool commit_inside(struct pp_explorer *explorer, size_t *settles, int32_t *deepest,
+                          bool *root) {
   int32_t ancestor = -1;
+  size_t all = explorer->frames.count;
   *root = false;
   for (;;) {
     int64_t memory = explorer->run->memory;
@@ -355,7 +399,7 @@ static bool commit_inside(struct pp_explorer *explorer, size_t *settles, bool *r
       explorer->choices.count = frame->next;
     }
     if (explorer->frames.count == frames) {
-      settle_left(explorer, ancestor, *settles);
+      settle_left(explorer, ancestor, *settles, all - frames, deepest);
       return true;
     }
     if (!move_to_minimiser(explorer, ancestor))
@@ -381,6 +425,7 @@ static enum pp_outcome advance(struct pp_explorer *explorer, bool *complete) {
   struct pp_frame *frame = explorer->frames.items + explorer->frames.count - 1;
   bool known, root = false;
   size_t settles = explorer->settling.count;
+  int32_t deepest = 0;
   if (frame->end == frame->next) {
     pop_frame(explorer);
     return PP_STUCK;
@@ -395,12 +440,13 @@ static enum pp_outcome advance(struct pp_explorer *explorer, bool *complete) {
   if (depth == explorer->left)
     return reach_end(explorer);
   if (explorer->run->memory <= explorer->states.items[frame->state].memory) {
-    if (!commit_inside(explorer, &settles, &root))
+    if (!commit_inside(explorer, &settles, &deepest, &root))
       return PP_NO_MEMORY;
     if (root)
       return PP_COMMIT;
   }
-  if (!remember(explorer, explorer->current, &known) || (!known && !push_frame(explorer, settles)))
+  if (!remember(explorer, explorer->current, &known) ||
+      (!known && !push_frame(explorer, settles, deepest)))
     return PP_NO_MEMORY;
   if (known)
     explorer->settling.count = settles;

@@ -34,7 +34,8 @@ struct pp_state {
 struct pp_frame {
   int32_t state;
   size_t next, end;
-  size_t settles; /* where in `settling` what is settled together with this state begins */
+  size_t settles;  /* where in `settling` what is settled together with this state begins */
+  int32_t deepest; /* the largest depth of what stands there before the state itself */
 };
 
 struct pp_choice {

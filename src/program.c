@@ -8,7 +8,9 @@
 
 pp_program *pp_program_new(pp_error *error) {
   pp_program *program = pp_zalloc(1, sizeof *program);
-  if (program && PP_ROOM(&program->names)) {
+  /* Room at once where pointers into the array are made of offsets: NULL + 0 is undefined. */
+  if (program && PP_ROOM(&program->names) && PP_ROOM(&program->accesses) &&
+      PP_ROOM(&program->requests)) {
     program->names.items[program->names.count++] = 0; /* offset 0 is "" */
     return program;
   }

@@ -69,7 +69,7 @@ static pp_status read_format(pp_model *model, const pp_read_options *options, pp
   pp_status status =
       pp_fail(error, PP_ERROR_INPUT, "neither a .tflite file (no \"TFL3\" here) nor program JSON");
   if (error)
-    error->offset = 4;
+    error->offset = model->size < 4 ? (int64_t)model->size : 4;
   return status;
 }
 

@@ -224,9 +224,10 @@ static pp_status add_chains(struct build *build) {
 
 static pp_status add_control(struct build *build) {
   pp_status status = PP_OK;
-  const int32_t *pair = build->tflite->edge.items + 2 * build->subgraph->edge;
-  for (size_t i = 0; i < build->subgraph->edges && !status; i++)
-    status = pp_program_add_order(build->program, pair[2 * i], pair[2 * i + 1], build->error);
+  const int32_t *edge = build->tflite->edge.items; /* NULL if there are none at all */
+  size_t begin = build->subgraph->edge, end = begin + build->subgraph->edges;
+  for (size_t i = begin; i < end && !status; i++)
+    status = pp_program_add_order(build->program, edge[2 * i], edge[2 * i + 1], build->error);
   return status;
 }
 

@@ -1,0 +1,38 @@
+/* The wire format of protobuf: fields in bytes, and whether bytes are a message of a given type.
+ * Internal to src/format/onnx*.c. */
+#ifndef PP_FORMAT_ONNX_WIRE_H
+#define PP_FORMAT_ONNX_WIRE_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "peakproof.h"
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+/* One occurrence of a field: its tag is at `at`, its payload at body <= b < end. */
+typedef struct pp_wire_field {
+  uint32_t number;
+  unsigned type;
+  size_t at, body, end;
+  uint64_t varint; /* of WIRE_VARINT */
+} pp_wire_field;
+
+/* A failure at byte `offset` (PP_NOWHERE: none). */
+#define PP_NOWHERE SIZE_MAX
+pp_status pp_onnx_fail(pp_error *error, pp_status status, size_t offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+pp_status pp_onnx_fail_memory(pp_error *error);
+
+/* Reads the field at byte *at and moves *at behind it; no byte from `end` on is touched. */
+pp_status pp_wire_next(const uint8_t *bytes, size_t end, size_t *at, pp_wire_field *field,
+                       pp_error *error);
+/* The same of bytes that pp_wire_check has accepted; false at the end. */
+bool pp_wire_step(const uint8_t *bytes, size_t end, size_t *at, pp_wire_field *field);
+
+/* Checks that bytes are a message of a type, in all its depth: fields of the right wire types, none
+ * longer than its message, no zero byte in a string, no more than 100 messages inside each other
+ * (so that protobuf-c, which is recursive, can unpack them). */
+pp_status pp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size,
+                        pp_error *error);
+
+#endif
