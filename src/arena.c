@@ -66,7 +66,7 @@ static void keep(struct work *work, const int64_t *offset) {
     return;
   arena->bytes = used;
   for (int32_t b = 0; b < work->strip.count; b++)
-    arena->offset[work->strip.id[b]] = offset[b] * work->strip.alignment;
+    arena->offset[work->strip.id[b]] = offset[b] * work->strip.unit;
 }
 
 /* ---- Heuristics ---- */
@@ -93,14 +93,14 @@ static pp_status run_planners(struct work *work, const pp_buffer *buffer, size_t
   for (int p = PP_PLANNER_TFLM; p <= PP_PLANNER_LITERT && status == PP_OK && !done(work); p++) {
     for (size_t i = 0; i < buffers; i++)
       offset[i] = -1;
-    status = pp_arena_greedy(buffer, buffers, work->strip.alignment, (pp_planner)p, offset, &bytes,
+    status = pp_arena_greedy(buffer, buffers, work->strip.unit, (pp_planner)p, offset, &bytes,
                              error);
     if (status == PP_ERROR_OVERFLOW) {
       status = PP_OK;
       continue;
     }
     for (int32_t b = 0; b < work->strip.count; b++)
-      work->offset[b] = offset[work->strip.id[b]] / work->strip.alignment;
+      work->offset[b] = offset[work->strip.id[b]] / work->strip.unit;
     if (status == PP_OK)
       keep(work, work->offset);
   }
@@ -110,18 +110,20 @@ static pp_status run_planners(struct work *work, const pp_buffer *buffer, size_t
 
 /* ---- Exact search ---- */
 
-/* One run of the packer for `capacity`; false when the work must stop. */
-static pp_status run_packer(struct work *work, int64_t capacity, int run, int64_t nodes,
-                            pp_error *error) {
+/* How a run goes. */
+struct tactic {
+  enum pp_preference preference;
+  enum pp_choice choice;
+  int noise;
+};
+
+static pp_status run_packer(struct work *work, int64_t capacity, struct tactic tactic, uint64_t seed,
+                            int64_t nodes, pp_error *error) {
   pp_arena *arena = work->arena;
-  int noise = run < PP_PREFERENCES * PP_CHOICES ? 0 : 8 << run % 4;
-  enum pp_preference preference = (enum pp_preference)(run % PP_PREFERENCES);
-  enum pp_choice choice = (enum pp_choice)(run / PP_PREFERENCES % PP_CHOICES);
-  if (!pp_strip_rank(&work->strip, preference, noise, (uint64_t)run, work->rank))
+  if (!pp_strip_rank(&work->strip, tactic.preference, tactic.noise, seed, work->rank))
     return pp_fail_memory(error);
-  if (nodes > work->left)
-    nodes = work->left;
-  pp_packer_result result = pp_packer_run(work->packer, capacity, work->rank, choice, nodes);
+  pp_packer_result result = pp_packer_run(work->packer, capacity, work->rank, tactic.choice,
+                                          nodes < work->left ? nodes : work->left);
   arena->nodes += pp_packer_nodes(work->packer);
   work->left -= pp_packer_nodes(work->packer);
   if (result == PP_PACKER_MEMORY)
@@ -136,35 +138,68 @@ static pp_status run_packer(struct work *work, int64_t capacity, int run, int64_
   return PP_OK;
 }
 
+/* 1 1 2 1 1 2 4 1 1 2 ... for i = 1, 2, ...: how long to run when one does not know (Luby,
+ * Sinclair, Zuckerman 1993). */
+static int64_t luby(int64_t i) {
+  for (;;) {
+    int64_t power = 1;
+    while (2 * power <= i)
+      power *= 2;
+    if (2 * power - 1 == i)
+      return power;
+    i -= power - 1;
+  }
+}
+
+static struct tactic choose_tactic(int run) {
+  static const int noises[] = {0, 12, 6, 24, 48};
+  return (struct tactic){(enum pp_preference)(run % PP_PREFERENCES),
+                         (enum pp_choice)(run / PP_PREFERENCES % PP_CHOICES),
+                         noises[run / (PP_PREFERENCES * PP_CHOICES) % 5]};
+}
+
+/* Where to aim: at the lower bound, which is usually met, and in every other run somewhat below the
+ * best arena, the farther the better that went of late. */
+static int64_t choose_capacity(const struct work *work, int run, int64_t step) {
+  const pp_arena *arena = work->arena;
+  int64_t wanted = work->options->capacity > arena->bound ? work->options->capacity : arena->bound;
+  if (run % 2 == 0 || arena->bytes < 0 || step >= (arena->bytes - wanted) / work->strip.unit)
+    return wanted;
+  return arena->bytes - step * work->strip.unit;
+}
+
 /* Many short runs in different orders find packings that one long run does not; long runs are
- * needed to refute. So runs get longer slowly. Most aim at the lower bound, which is usually met;
- * some between it and the best arena, to come down where it is not. */
+ * needed to refute. What worked is tried again. */
 static pp_status search(struct work *work, pp_error *error) {
   pp_arena *arena = work->arena;
   work->left = work->options->node_limit > 0 ? work->options->node_limit : DEFAULT_NODES;
   work->packer = pp_packer_new(&work->strip);
   if (!work->packer)
     return pp_fail_memory(error);
-  int64_t nodes = 500 + 4 * (int64_t)work->strip.count;
+  int64_t base = 500 + 4 * (int64_t)work->strip.count, step = 1;
+  struct tactic good = choose_tactic(0);
   for (int run = 0; !done(work); run++) {
     if (work->left <= 0)
       arena->limited = true;
     if (arena->limited || stopped(work))
       return PP_OK;
-    int64_t capacity = work->options->capacity > arena->bound ? work->options->capacity : arena->bound;
-    if (run % 3 == 2 && arena->bytes >= 0 && capacity < arena->bytes)
-      capacity += (arena->bytes - capacity) / 2;
-    pp_status status = run_packer(work, capacity, run, nodes, error);
+    int64_t capacity = choose_capacity(work, run, step), bytes = arena->bytes;
+    struct tactic tactic = run % 4 == 3 ? good : choose_tactic(run / 2);
+    int64_t nodes = base * luby(1 + run / (2 * PP_PREFERENCES * PP_CHOICES));
+    pp_status status = run_packer(work, capacity, tactic, (uint64_t)run, nodes, error);
     if (status != PP_OK)
       return status;
-    if (run % 16 == 15)
-      nodes += nodes / 4;
+    if (bytes < 0 || arena->bytes < bytes) {
+      good = tactic;
+      step *= 2;
+    } else if (run % 16 == 15 && step > 1) {
+      step /= 2;
+    }
   }
   return PP_OK;
 }
 
 /* ---- All of it ---- */
-
 
 static pp_status solve(struct work *work, const pp_buffer *buffer, size_t buffers,
                        pp_error *error) {
@@ -190,8 +225,8 @@ static pp_status finish(struct work *work, const pp_buffer *buffer, size_t buffe
   int64_t bytes;
   if (arena->bytes < 0)
     return pp_fail(error, PP_ERROR_OVERFLOW, "no arena below 2^63 bytes was found");
-  pp_status status = pp_arena_check(buffer, buffers, work->strip.alignment, arena->offset, &bytes,
-                                    error);
+  pp_status status =
+      pp_arena_check(buffer, buffers, work->strip.unit, arena->offset, &bytes, error);
   if (status == PP_OK && bytes != arena->bytes)
     status = pp_fail(error, PP_ERROR_INTERNAL, "an arena of %lld bytes was promised, not %lld",
                      (long long)arena->bytes, (long long)bytes);

@@ -3,9 +3,10 @@
  * The problem is a strip: time runs to the right, bytes upwards, a buffer is a rectangle whose
  * place in time is given. Time is cut into *sections*, the maximal sets of buffers that live at the
  * same time: two buffers overlap in time exactly if they share a section, and a buffer spans
- * consecutive sections. Bytes are counted in *units* of the alignment: a buffer of `bytes` is
- * `height` units high, and only the topmost one may end inside a unit. Buffers of 0 bytes are left
- * out. */
+ * consecutive sections. Bytes are counted in *units*: a buffer of `bytes` is `height` units high, and
+ * only the topmost one may end inside a unit. The unit is the alignment, times what all heights are
+ * multiples of: in a packing pushed down as far as it goes, offsets are sums of heights. Buffers of
+ * 0 bytes are left out. */
 #ifndef PP_ARENA_H
 #define PP_ARENA_H
 
@@ -20,7 +21,7 @@ struct pp_strip {
   int64_t *height;             /* in units */
   int32_t *from, *to;          /* spans the sections from <= s < to */
   double *width;               /* time from birth to death */
-  int64_t *last_bytes;         /* that the last unit of the buffer holds: 1..alignment */
+  int64_t *last_bytes;         /* that the last unit of the buffer holds: 1..unit */
   int64_t *load;               /* of a section: sum of the heights */
   int64_t *section_last_bytes; /* the smallest last_bytes in the section */
   int64_t bound;               /* no packing needs fewer bytes: the highest load */
@@ -35,13 +36,13 @@ void pp_strip_free(struct pp_strip *strip);
 /* Units that fit below `capacity` bytes when the topmost one needs only last_bytes. */
 static inline int64_t pp_strip_units(const struct pp_strip *strip, int64_t capacity,
                                      int64_t last_bytes) {
-  return capacity < last_bytes ? 0 : (capacity - last_bytes) / strip->alignment + 1;
+  return capacity < last_bytes ? 0 : (capacity - last_bytes) / strip->unit + 1;
 }
 /* The smallest capacity with that many units (> 0), or INT64_MAX if it is larger. */
 static inline int64_t pp_strip_bytes(const struct pp_strip *strip, int64_t units,
                                      int64_t last_bytes) {
   int64_t bytes;
-  return __builtin_mul_overflow(units - 1, strip->alignment, &bytes) ||
+  return __builtin_mul_overflow(units - 1, strip->unit, &bytes) ||
                  __builtin_add_overflow(bytes, last_bytes, &bytes)
              ? INT64_MAX
              : bytes;

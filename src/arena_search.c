@@ -40,9 +40,9 @@ struct frame { /* one question: what stands on the floor of `section`? */
   int64_t raised;       /* the floor when nothing stands on it; -1: that is no answer */
   size_t before, after; /* length of the trail before the frame's inferences, and after them */
   size_t waiting;       /* components still to come after this one */
-  size_t key;            /* of its state, in `keys`, up to the next frame's or the end */
+  size_t key;           /* of its state, in `keys`, up to the next frame's or the end */
   uint64_t hash;
-  int64_t opened;        /* nodes when it was opened */
+  int64_t opened; /* nodes when it was opened */
 };
 
 struct question {            /* the best one so far in a component */
@@ -171,9 +171,9 @@ static bool allocate(pp_packer *packer) {
   packer->lowest_behind = pp_alloc(m, sizeof *packer->lowest_behind);
   return packer->begin && packer->beginner && packer->cover_begin && packer->cover &&
          packer->by_rank && packer->kind && packer->seen && packer->floor && packer->slack &&
-         packer->left && packer->crossing && packer->bit && packer->first_bit &&
-         packer->present && packer->placed && packer->offset && packer->covers &&
-         packer->fill && packer->lowest_before && packer->lowest_behind;
+         packer->left && packer->crossing && packer->bit && packer->first_bit && packer->present &&
+         packer->placed && packer->offset && packer->covers && packer->fill &&
+         packer->lowest_before && packer->lowest_behind;
 }
 
 pp_packer *pp_packer_new(const struct pp_strip *strip) {

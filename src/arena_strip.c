@@ -62,10 +62,33 @@ static void fill_buffers(struct pp_strip *strip, const pp_buffer *buffer, size_t
       continue;
     strip->id[b] = i;
     strip->bytes[b] = buffer[i].bytes;
-    strip->height[b] = (buffer[i].bytes - 1) / strip->alignment + 1;
-    strip->last_bytes[b] = (buffer[i].bytes - 1) % strip->alignment + 1;
+    strip->height[b] = (buffer[i].bytes - 1) / strip->unit + 1;
+    strip->last_bytes[b] = (buffer[i].bytes - 1) % strip->unit + 1;
     strip->width[b] = (double)buffer[i].last - (double)buffer[i].first + 1;
     b++;
+  }
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* Makes the unit as large as it can be. */
+static void find_unit(struct pp_strip *strip) {
+  int64_t common = 0, unit;
+  for (int32_t b = 0; b < strip->count && common != 1; b++)
+    common = gcd(strip->height[b], common);
+  if (common <= 1 || __builtin_mul_overflow(strip->unit, common, &unit))
+    return;
+  strip->unit = unit;
+  for (int32_t b = 0; b < strip->count; b++) {
+    strip->height[b] /= common;
+    strip->last_bytes[b] = strip->bytes[b] - (strip->height[b] - 1) * unit;
   }
 }
 
@@ -158,10 +181,9 @@ static pp_status find_last_bytes(struct pp_strip *strip, pp_error *error) {
 static pp_status find_bound(struct pp_strip *strip, pp_error *error) {
   for (int32_t s = 0; s < strip->sections; s++) {
     int64_t last = strip->section_last_bytes[s];
-    if (strip->load[s] - 1 > (INT64_MAX - last) / strip->alignment)
+    if (strip->load[s] - 1 > (INT64_MAX - last) / strip->unit)
       return pp_fail(error, PP_ERROR_OVERFLOW,
-                     "buffers that live together need more than 2^63-1 bytes, aligned to %lld",
-                     (long long)strip->alignment);
+                     "buffers that live together need more than 2^63-1 bytes, aligned");
     int64_t bytes = pp_strip_bytes(strip, strip->load[s], last);
     if (bytes > strip->bound)
       strip->bound = bytes;
@@ -171,7 +193,7 @@ static pp_status find_bound(struct pp_strip *strip, pp_error *error) {
 
 pp_status pp_strip_init(struct pp_strip *strip, const pp_buffer *buffer, size_t buffers,
                         int64_t alignment, pp_error *error) {
-  *strip = (struct pp_strip){.alignment = alignment};
+  *strip = (struct pp_strip){.unit = alignment};
   if (alignment < 1)
     return pp_fail(error, PP_ERROR_USAGE, "the alignment must be at least 1");
   pp_status status = count_buffers(strip, buffer, buffers, error);
@@ -179,6 +201,7 @@ pp_status pp_strip_init(struct pp_strip *strip, const pp_buffer *buffer, size_t 
     status = pp_fail_memory(error);
   if (status == PP_OK) {
     fill_buffers(strip, buffer, buffers);
+    find_unit(strip);
     status = find_sections(strip, buffer, error);
   }
   if (status == PP_OK)
@@ -207,7 +230,7 @@ bool pp_strip_used(const struct pp_strip *strip, const int64_t *offset, int64_t 
   *used = 0;
   for (int32_t b = 0; b < strip->count; b++) {
     int64_t end;
-    if (__builtin_mul_overflow(offset[b], strip->alignment, &end) ||
+    if (__builtin_mul_overflow(offset[b], strip->unit, &end) ||
         __builtin_add_overflow(end, strip->bytes[b], &end))
       return false;
     if (end > *used)

@@ -194,10 +194,26 @@ bool pp_cut_value(struct pp_cut *cut, pp_index v, int64_t target, bool exact, in
   return grow_network(cut) && pp_flow_run(&cut->flow, target - *value, value);
 }
 
+/* The network is built anew: flow has been pushed, or it is not whole. */
+static void forget_nodes(struct pp_cut *cut) {
+  for (size_t i = 0; i < cut->statements.count; i++)
+    cut->node[cut->statements.items[i]] = -1;
+  for (size_t i = 0; i < cut->storages.count; i++)
+    cut->begun_node[cut->storages.items[i]] = cut->ended_node[cut->storages.items[i]] = -1;
+}
+
 bool pp_cut_largest(struct pp_cut *cut, bool *member, int64_t *value) {
   int64_t capacity;
   pp_index node;
-  if (!find_storages(cut, -1) || !grow_from_source(cut, &capacity))
+  if (!pp_cut_value(cut, -1, cut->run->memory, false, value))
+    return false;
+  if (*value >= cut->run->memory) { /* T itself is the largest minimiser */
+    for (size_t i = 0; i < cut->statements.count; i++)
+      member[cut->statements.items[i]] = true;
+    return true;
+  }
+  forget_nodes(cut);
+  if (!grow_from_source(cut, &capacity))
     return false;
   for (size_t i = 0; i < cut->statements.count; i++)
     if (!node_of_statement(cut, cut->statements.items[i], &node))

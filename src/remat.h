@@ -47,10 +47,10 @@ enum pp_remat_kind {
 struct pp_remat_facts {
   const pp_program *program;
   pp_index n, m;
-  uint8_t *kind;            /* of each storage: enum pp_remat_kind */
-  pp_index *writer;         /* of each simple storage */
-  int32_t *cap;             /* of each statement: how often it may run, at least 1 */
-  struct pp_remat_cost *cost; /* of each statement; unknown macs count as 0 and cap is 1 */
+  uint8_t *kind;                /* of each storage: enum pp_remat_kind */
+  pp_index *writer;             /* of each simple storage */
+  int32_t *cap;                 /* of each statement: how often it may run, at least 1 */
+  struct pp_remat_cost *cost;   /* of each statement; unknown macs count as 0 and cap is 1 */
   struct pp_rows reads, writes; /* distinct storages of each statement, by effect */
   struct pp_rows before, after; /* hard dependences: through rigid storages and order pairs */
 };
@@ -132,9 +132,9 @@ bool pp_front_covers(const struct pp_remat_front *front, struct pp_remat_label l
 enum pp_remat_result { PP_REMAT_DONE, PP_REMAT_LIMIT, PP_REMAT_MEMORY };
 
 struct pp_remat_limits {
-  int64_t states;           /* labels that may be held */
+  int64_t states;            /* labels that may be held */
   struct pp_remat_cost cost; /* no dearer sequence is wanted */
-  bool (*stop)(void *);     /* may be NULL */
+  bool (*stop)(void *);      /* may be NULL */
   void *data;
 };
 struct pp_remat_statistics {

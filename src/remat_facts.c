@@ -79,8 +79,8 @@ static void find_caps(struct pp_remat_facts *facts, int32_t cap, const int32_t *
   for (pp_index v = 0; v < facts->n; v++) {
     const struct pp_statement *statement = program->statements.items + v;
     int32_t wanted = caps ? caps[v] : cap;
-    bool may = statement->pure && statement->macs != PP_MACS_UNKNOWN &&
-               pp_row_size(&facts->writes, v) > 0;
+    bool may =
+        statement->pure && statement->macs != PP_MACS_UNKNOWN && pp_row_size(&facts->writes, v) > 0;
     facts->cost[v].macs = statement->macs > 0 ? statement->macs : 0;
     PP_FOR_ROW(s, &facts->writes, v) {
       may &= facts->kind[*s] == PP_SIMPLE;
@@ -114,7 +114,7 @@ static bool find_pins(const pp_program *program, struct pp_rows *pins) {
   for (size_t i = 0; done && i < pairs; i++)
     by_first.start[program->orders.items[2 * i] + 2]++;
   for (pp_index v = 0; done && v < program->n; v++)
-    by_first.start[v + 1] += by_first.start[v];
+    by_first.start[v + 2] += by_first.start[v + 1];
   for (size_t i = 0; done && i < pairs; i++)
     by_first.item[by_first.start[program->orders.items[2 * i] + 1]++] =
         program->orders.items[2 * i + 1];

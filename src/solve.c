@@ -145,23 +145,26 @@ static pp_status prove_level(struct solver *solver, bool reverse, int64_t level,
   return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK; /* else: stopped */
 }
 
-/* The best trap of one direction, by bisection: what is in T at one level is in T at every higher
- * one. */
+/* The best trap of one direction. */
 static pp_status best_trap(struct solver *solver, bool reverse, pp_error *error) {
   struct pp_chains known = {0};
-  int64_t low = solver->plan->bound, high = solver->plan->peak - 1;
-  pp_status status = PP_OK;
-  while (!status && low < high && !should_stop(solver)) {
-    int64_t middle = low + (high - low + 1) / 2;
-    bool proved;
-    status = prove_level(solver, reverse, middle, &known, &proved, error);
-    if (proved)
-      low = solver->plan->bound;
-    else
-      high = middle - 1;
+  struct pp_trap trap;
+  int64_t bound;
+  size_t count;
+  bool proved;
+  bool done = pp_trap_init(&trap, pp_view_of(solver->program, reverse));
+  pp_status status =
+      done ? pp_trap_climb(&trap, solver->plan->bound, &bound, &count, should_stop, solver)
+           : PP_ERROR_MEMORY;
+  if (status != PP_ERROR_MEMORY && bound > solver->plan->bound) {
+    known.tokens.items = trap.members.items;
+    known.tokens.count = count;
+    trap.members.items = NULL;
+    status = prove_level(solver, reverse, bound, &known, &proved, error);
   }
   pp_chains_free(&known);
-  return status;
+  pp_trap_free(&trap);
+  return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK;
 }
 
 static pp_status prove_by_traps(struct solver *solver, pp_error *error) {
@@ -207,12 +210,14 @@ static void raise_searched(struct solver *solver, pp_search *search) {
   solver->prover = search;
 }
 
-/* Better orders by bisection between what is known and what is found, each try on its own. */
+/* Better orders by bisection between what is known and what is found, each try on its own. Where
+ * one try ends at its budget, higher levels do too, as a rule: few are tried. */
 static pp_status improve(struct solver *solver, int64_t budget, pp_error *error) {
   pp_plan *plan = solver->plan;
   int64_t low = plan->searched;
   pp_status status = PP_OK;
-  while (!status && low + 1 < plan->peak && !should_stop(solver)) {
+  for (int tries = 0; !status && tries < 3 && low + 1 < plan->peak && !should_stop(solver);
+       tries++) {
     int64_t level = low + (plan->peak - low) / 2;
     pp_search_result result;
     pp_search *search = pp_search_new(solver->program);
@@ -221,7 +226,9 @@ static pp_status improve(struct solver *solver, int64_t budget, pp_error *error)
     status = search_at(solver, search, level, budget, &result, error);
     if (!status && result == PP_SEARCH_INFEASIBLE)
       raise_searched(solver, search);
-    if (!status && result != PP_SEARCH_FOUND)
+    if (result == PP_SEARCH_FOUND)
+      tries = -1;
+    else
       low = level > plan->searched ? level : plan->searched;
     solver->states += search->explorer.visited;
     if (search != solver->prover)
@@ -233,7 +240,9 @@ static pp_status improve(struct solver *solver, int64_t budget, pp_error *error)
 static pp_status search(struct solver *solver, pp_error *error) {
   pp_plan *plan = solver->plan;
   int64_t limit = solver->options->state_limit > 0 ? solver->options->state_limit : default_states;
-  int64_t budget = limit < 4096 ? limit : 4096;
+  int64_t budget =
+      4096 + 8 * (int64_t)solver->program->n; /* room for one way down without a commit */
+  budget = budget < limit ? budget : limit;
   pp_search *search = solver->main = pp_search_new(solver->program);
   pp_status status = search ? PP_OK : pp_fail_memory(error);
   while (!status && plan->searched < plan->peak && !should_stop(solver)) {

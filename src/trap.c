@@ -198,6 +198,21 @@ bool pp_trap_bound(struct pp_trap *trap, int64_t *bound) {
   return true;
 }
 
+pp_status pp_trap_climb(struct pp_trap *trap, int64_t level, int64_t *bound, size_t *count,
+                        bool (*stop)(void *), void *data) {
+  *bound = level;
+  *count = 0;
+  for (;;) {
+    pp_status status = pp_trap_grow(trap, level, stop, data);
+    if (status || pp_trap_whole(trap))
+      return status;
+    if (!pp_trap_bound(trap, bound))
+      return PP_ERROR_MEMORY;
+    *count = trap->members.count;
+    level = *bound + 1;
+  }
+}
+
 /* ---- The proof ---- */
 
 static bool prove_exit(struct pp_trap *trap, pp_index v, int64_t level, struct pp_proof *proof) {

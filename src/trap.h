@@ -40,6 +40,12 @@ static inline bool pp_trap_whole(const struct pp_trap *trap) {
   return trap->run.executed == trap->run.view.n;
 }
 
+/* Grows T to everything, each time by the cheapest exit, from `level` on: the largest cost ever
+ * needed is the best bound that a trap proves, *bound; T was then the first *count members. *bound
+ * is `level` and *count 0 if nothing better was found. */
+pp_status pp_trap_climb(struct pp_trap *trap, int64_t level, int64_t *bound, size_t *count,
+                        bool (*stop)(void *), void *data);
+
 /* The smallest cost of an exit: what this trap proves. T must not be everything. */
 bool pp_trap_bound(struct pp_trap *trap, int64_t *bound);
 
