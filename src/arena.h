@@ -15,7 +15,7 @@
 struct pp_strip {
   int32_t count; /* buffers, those of 0 bytes left out */
   int32_t sections;
-  int64_t alignment;           /* bytes in a unit */
+  int64_t unit;        /* in bytes, a multiple of the alignment */
   size_t *id;                  /* of the buffer in the caller's array */
   int64_t *bytes;              /* as the caller gave it, > 0 */
   int64_t *height;             /* in units */
