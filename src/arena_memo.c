@@ -25,8 +25,11 @@ static size_t find(const struct pp_memo *memo, const uint64_t *key, size_t words
   return i;
 }
 
-bool pp_memo_has(const struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash) {
-  return memo->slots && memo->slot[find(memo, key, words, hash)].key;
+int64_t pp_memo_get(const struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash) {
+  if (!memo->slots)
+    return -1;
+  const struct pp_memo_slot *slot = &memo->slot[find(memo, key, words, hash)];
+  return slot->key ? slot->value : -1;
 }
 
 static bool grow(struct pp_memo *memo) {
@@ -48,17 +51,22 @@ static bool grow(struct pp_memo *memo) {
   return true;
 }
 
-void pp_memo_add(struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash) {
+void pp_memo_put(struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash,
+                 int64_t value) {
   if (memo->words + words > MAX_WORDS)
     pp_memo_clear(memo);
   if (2 * (memo->used + 1) > memo->slots && !grow(memo))
     return;
-  size_t i = find(memo, key, words, hash);
-  if (memo->slot[i].key ||
-      !pp_reserve((void **)&memo->word, &memo->capacity, memo->words + words, sizeof *key))
+  struct pp_memo_slot *slot = &memo->slot[find(memo, key, words, hash)];
+  if (slot->key) {
+    if (slot->value < value)
+      slot->value = value;
+    return;
+  }
+  if (!pp_reserve((void **)&memo->word, &memo->capacity, memo->words + words, sizeof *key))
     return;
   memcpy(&memo->word[memo->words], key, words * sizeof *key);
-  memo->slot[i] = (struct pp_memo_slot){hash, memo->words + 1, words};
+  *slot = (struct pp_memo_slot){hash, memo->words + 1, words, value};
   memo->words += words;
   memo->used++;
 }

@@ -1,4 +1,5 @@
-/* A set of keys (sequences of words), bounded in memory: the states that the packer has refuted. */
+/* A table from keys (sequences of words) to a number, bounded in memory: the states that the packer
+ * has refuted, and the capacity below which each is refuted. */
 #ifndef PP_ARENA_MEMO_H
 #define PP_ARENA_MEMO_H
 
@@ -10,6 +11,7 @@ struct pp_memo_slot {
   uint64_t hash;
   size_t key; /* 1 + where its words begin; 0: free */
   size_t words;
+  int64_t value;
 };
 
 struct pp_memo {
@@ -20,10 +22,13 @@ struct pp_memo {
 };
 
 uint64_t pp_memo_hash(const uint64_t *key, size_t words);
-/* Keys are compared in full: an equal hash is not enough to call a state refuted. */
-bool pp_memo_has(const struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash);
-/* Forgets everything when it is full; does nothing when out of memory. */
-void pp_memo_add(struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash);
+/* The value of the key, or -1. Keys are compared in full: an equal hash is not enough to call a
+ * state refuted. */
+int64_t pp_memo_get(const struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash);
+/* Sets the value of the key unless it has a larger one. Forgets everything when it is full; does
+ * nothing when out of memory. */
+void pp_memo_put(struct pp_memo *memo, const uint64_t *key, size_t words, uint64_t hash,
+                 int64_t value);
 void pp_memo_clear(struct pp_memo *memo);
 void pp_memo_free(struct pp_memo *memo);
 

@@ -99,18 +99,28 @@ static uint64_t mix(uint64_t x) { /* splitmix64, Steele, Lea and Flood 2014 */
   return x ^ x >> 31;
 }
 
+/* Does the set of state a contain that of state b? Both are looked at only down to where they part.
+ */
+static bool contains(struct pp_explorer *explorer, int32_t a, int32_t b) {
+  const struct pp_state *state = explorer->states.items;
+  int32_t up = a, down = b, stamp = ++explorer->stamps, missing = 0;
+  if (state[a].depth < state[b].depth)
+    return false;
+  while (up != down)
+    if (state[up].depth >= state[down].depth) {
+      explorer->stamp[state[up].statement] = stamp;
+      up = state[up].parent;
+    } else
+      down = state[down].parent;
+  for (int32_t s = b; s != down; s = state[s].parent)
+    missing += explorer->stamp[state[s].statement] != stamp;
+  return !missing;
+}
+
 bool pp_explorer_same_set(struct pp_explorer *explorer, int32_t a, int32_t b) {
   const struct pp_state *state = explorer->states.items;
-  if (state[a].hash != state[b].hash || state[a].depth != state[b].depth ||
-      state[a].memory != state[b].memory)
-    return false;
-  int32_t stamp = ++explorer->stamps;
-  for (; state[a].parent >= 0; a = state[a].parent)
-    explorer->stamp[state[a].statement] = stamp;
-  for (; state[b].parent >= 0; b = state[b].parent)
-    if (explorer->stamp[state[b].statement] != stamp)
-      return false;
-  return true;
+  return state[a].hash == state[b].hash && state[a].depth == state[b].depth &&
+         contains(explorer, a, b);
 }
 
 static bool grow_table(struct pp_explorer *explorer) {
@@ -306,23 +316,6 @@ static bool descend_freely(struct pp_explorer *explorer, pp_index v) {
     explorer->states.items[from].target = explorer->current;
   }
   return true;
-}
-
-/* Does the set of state a contain that of state b? */
-static bool contains(struct pp_explorer *explorer, int32_t a, int32_t b) {
-  const struct pp_state *state = explorer->states.items;
-  int32_t up = a, down = b, stamp = ++explorer->stamps, missing = 0;
-  if (state[a].depth < state[b].depth)
-    return false;
-  while (up != down)
-    if (state[up].depth >= state[down].depth) {
-      explorer->stamp[state[up].statement] = stamp;
-      up = state[up].parent;
-    } else
-      down = state[down].parent;
-  for (int32_t s = b; s != down; s = state[s].parent)
-    missing += explorer->stamp[state[s].statement] != stamp;
-  return !missing;
 }
 
 static void reach(struct pp_explorer *explorer, int32_t index, int32_t from) {

@@ -70,13 +70,32 @@ static void set_levels(struct pp_flow *flow, pp_index root, bool backward) {
   }
 }
 
-/* Pushes along one path of the level graph; 0 if none is left. Dead ends lose their level. */
+/* Pushes along flow->path; what the first saturated arc leaves of the path can be used again. */
 static int64_t push_path(struct pp_flow *flow, int64_t limit) {
-  struct pp_flow_node *node = flow->nodes.items;
   struct pp_arc *arc = flow->arcs.items;
+  const int32_t *path = flow->path.items;
+  size_t usable = flow->path.count;
+  for (size_t i = flow->path.count; i--;)
+    if (arc[path[i]].residual <= limit) {
+      limit = arc[path[i]].residual;
+      usable = i;
+    }
+  for (size_t i = 0; i < flow->path.count; i++) {
+    arc[path[i]].residual -= limit;
+    arc[path[i] ^ 1].residual += limit;
+  }
+  flow->path.count = usable;
+  return limit;
+}
+
+/* Extends flow->path along the level graph to the sink; false if no path is left. Dead ends lose
+ * their level. */
+static bool extend_path(struct pp_flow *flow) {
+  struct pp_flow_node *node = flow->nodes.items;
+  const struct pp_arc *arc = flow->arcs.items;
   int32_t *path = flow->path.items;
-  size_t length = 0;
-  pp_index u = PP_FLOW_SOURCE;
+  size_t length = flow->path.count;
+  pp_index u = length ? arc[path[length - 1]].to : PP_FLOW_SOURCE;
   while (u != PP_FLOW_SINK) {
     int32_t a = node[u].current;
     while (a >= 0 && !(arc[a].residual > 0 && node[arc[a].to].level == node[u].level + 1))
@@ -87,19 +106,13 @@ static int64_t push_path(struct pp_flow *flow, int64_t limit) {
       u = arc[a].to;
     } else {
       if (!length)
-        return 0;
+        return false;
       node[u].level = -1;
       u = arc[path[--length] ^ 1].to;
     }
   }
-  for (size_t i = 0; i < length; i++)
-    if (arc[path[i]].residual < limit)
-      limit = arc[path[i]].residual;
-  for (size_t i = 0; i < length; i++) {
-    arc[path[i]].residual -= limit;
-    arc[path[i] ^ 1].residual += limit;
-  }
-  return limit;
+  flow->path.count = length;
+  return true;
 }
 
 bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
@@ -111,8 +124,12 @@ bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
       return true;
     for (size_t i = 0; i < flow->nodes.count; i++)
       flow->nodes.items[i].current = flow->nodes.items[i].first;
-    for (int64_t pushed; limit > 0 && (pushed = push_path(flow, limit)); limit -= pushed)
+    flow->path.count = 0;
+    while (limit > 0 && extend_path(flow)) {
+      int64_t pushed = push_path(flow, limit);
+      limit -= pushed;
       *value += pushed;
+    }
   }
   return true;
 }

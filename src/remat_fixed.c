@@ -27,154 +27,147 @@ static enum pp_remat_result add_label(struct fixed *fixed, struct pp_remat_label
 }
 
 /* The key goes back over a run of v; *cost receives the bytes during it. */
-static bool go_back(struct walk *walk, pp_index v, int64_t *cost) {
-  const struct pp_remat_facts *facts = walk->facts;
+static bool go_back(struct fixed *fixed, pp_index v, int64_t *cost) {
+  const struct pp_remat_facts *facts = fixed->walk.facts;
   PP_FOR_ROW(s, &facts->program->accessed, v)
-  if (!insert(walk, *s, false))
+  if (!pp_walk_insert(&fixed->walk, *s, false))
     return false;
-  *cost = key_memory(walk) + facts->program->work[v];
-  PP_FOR_ROW(s, &facts->program->accessed, v)
-  if (facts->kind[*s] == PP_SIMPLE
-          ? facts->writer[*s] == v
-          : facts->kind[*s] == PP_RIGID && walk->begins[*s] == walk->place[v])
-    discard(walk, *s);
+  *cost = pp_walk_memory(&fixed->walk) + facts->program->work[v];
+  PP_FOR_ROW(s, &facts->program->accessed, v) {
+    bool begins = facts->kind[*s] == PP_SIMPLE
+                      ? facts->writer[*s] == v
+                      : facts->kind[*s] == PP_RIGID && fixed->begins[*s] == fixed->place[v];
+    if (begins)
+      pp_walk_discard(&fixed->walk, *s);
+  }
   return true;
 }
 
-/* May v run again here? Everything that must come before its rigid inputs change lies behind. */
-static bool may_rerun(const struct walk *walk, const pp_index *key, size_t length, pp_index v) {
-  const struct pp_remat_facts *facts = walk->facts;
-  if (facts->cap[v] < 2 || walk->place[v] >= walk->point ||
-      runs_in_key(key, length, facts->m + v) + 2 > (size_t)facts->cap[v])
+/* May v run again here? Not if a rigid storage that it reads has changed since. */
+static bool may_rerun(const struct fixed *fixed, const pp_index *key, size_t length, pp_index v) {
+  const struct pp_remat_facts *facts = fixed->walk.facts;
+  if (facts->cap[v] < 2 || fixed->place[v] >= fixed->point ||
+      pp_walk_runs(key, length, facts->m + v) + 2 > (size_t)facts->cap[v])
     return false;
   PP_FOR_ROW(u, &facts->after, v)
-  if (walk->place[*u] < walk->point)
+  if (fixed->place[*u] < fixed->point)
     return false;
   return true;
 }
 
-static enum pp_remat_result rerun(struct walk *walk, int32_t from, pp_index v) {
-  const struct state *state = walk->states.items + walk->labels.items[from].state;
+static enum pp_remat_result rerun(struct fixed *fixed, size_t from, pp_index v) {
+  struct pp_walk *walk = &fixed->walk;
+  const struct pp_walk_state *state = walk->states.items + walk->labels.items[from].state;
   struct pp_remat_label value = walk->labels.items[from].value;
   int64_t cost;
-  if (!copy_key(walk, walk->keys.items + state->key, state->length) || !go_back(walk, v, &cost) ||
-      !insert(walk, walk->facts->m + v, true))
+  if (!pp_walk_copy_key(walk, walk->keys.items + state->key, state->length) ||
+      !go_back(fixed, v, &cost) || !pp_walk_insert(walk, walk->facts->m + v, true))
     return PP_REMAT_MEMORY;
   if (cost > value.peak)
     value.peak = cost;
   value.cost = pp_cost_add(value.cost, walk->facts->cost[v]);
-  return add_label(walk, value, from, v);
+  return add_label(fixed, value, (int32_t)from, v);
 }
 
-/* All extra runs right before this point. Labels are added behind: a queue. */
-static enum pp_remat_result close_point(struct walk *walk, size_t first) {
+/* All extra runs right before this point, from one label. */
+static enum pp_remat_result rerun_all(struct fixed *fixed, size_t from) {
+  struct pp_walk *walk = &fixed->walk;
   const struct pp_remat_facts *facts = walk->facts;
+  struct pp_walk_state state = walk->states.items[walk->labels.items[from].state];
   enum pp_remat_result result = PP_REMAT_DONE;
-  for (size_t i = first; !result && i < walk->labels.count; i++) {
-    if (walk->limits->stop && walk->limits->stop(walk->limits->data))
-      return PP_REMAT_LIMIT;
-    const struct label *label = walk->labels.items + i;
-    struct state state = walk->states.items[label->state];
-    pp_index tried = -1;
-    for (size_t k = 0; !result && !walk->labels.items[i].covered && k < state.length; k++) {
-      pp_index s = walk->keys.items[state.key + k];
-      if (s >= facts->m)
-        break;
-      pp_index v = facts->kind[s] == PP_SIMPLE ? facts->writer[s] : -1;
-      if (v < 0 || v == tried || !may_rerun(walk, walk->keys.items + state.key, state.length, v))
-        continue;
-      tried = v; /* outputs of one statement mostly stand together; twice does no harm */
-      result = rerun(walk, (int32_t)i, v);
-    }
+  pp_index tried = -1;
+  for (size_t k = 0; !result && k < state.length; k++) {
+    pp_index s = walk->keys.items[state.key + k];
+    if (s >= facts->m)
+      break;
+    pp_index v = facts->kind[s] == PP_SIMPLE ? facts->writer[s] : -1;
+    if (v < 0 || v == tried || !may_rerun(fixed, walk->keys.items + state.key, state.length, v))
+      continue;
+    tried = v; /* outputs of one statement mostly stand together; twice does no harm */
+    result = rerun(fixed, from, v);
   }
   return result;
 }
 
-/* Runs of statements that cannot run again before `point` need not be remembered. */
-static void forget_runs(struct walk *walk) {
-  pp_index m = walk->facts->m;
-  size_t kept = 0;
-  for (size_t i = 0; i < walk->key.count; i++) {
-    pp_index x = walk->key.items[i];
-    if (x < m || walk->place[x - m] < walk->point)
-      walk->key.items[kept++] = x;
+/* Labels are added behind, so this loop ends when no run adds one. */
+static enum pp_remat_result close_point(struct fixed *fixed, size_t first) {
+  enum pp_remat_result result = PP_REMAT_DONE;
+  for (size_t i = first; !result && i < fixed->walk.labels.count; i++) {
+    if (pp_walk_stopped(&fixed->walk))
+      return PP_REMAT_LIMIT;
+    if (!fixed->walk.labels.items[i].covered)
+      result = rerun_all(fixed, i);
   }
-  walk->key.count = kept;
+  return result;
 }
 
-static enum pp_remat_result step_back(struct walk *walk, size_t first) {
+/* Runs of statements that cannot run again before this point need not be remembered. */
+static void forget_runs(struct fixed *fixed) {
+  pp_index m = fixed->walk.facts->m, *key = fixed->walk.key.items;
+  size_t kept = 0;
+  for (size_t i = 0; i < fixed->walk.key.count; i++)
+    if (key[i] < m || fixed->place[key[i] - m] < fixed->point)
+      key[kept++] = key[i];
+  fixed->walk.key.count = kept;
+}
+
+static enum pp_remat_result step_back(struct fixed *fixed, size_t first) {
+  struct pp_walk *walk = &fixed->walk;
   size_t end = walk->labels.count;
-  pp_index v = walk->order[--walk->point];
+  pp_index v = fixed->order[--fixed->point];
   enum pp_remat_result result = PP_REMAT_DONE;
-  struct state *states = walk->last.items;
-  pp_index *keys = walk->last_keys.items;
-  size_t room = walk->last.capacity, key_room = walk->last_keys.capacity;
-  walk->last.items = walk->states.items, walk->last.capacity = walk->states.capacity;
-  walk->last_keys.items = walk->keys.items, walk->last_keys.capacity = walk->keys.capacity;
-  walk->states.items = states, walk->states.capacity = room, walk->states.count = 0;
-  walk->keys.items = keys, walk->keys.capacity = key_room, walk->keys.count = 0;
-  memset(walk->table, 0xff, walk->slots * sizeof *walk->table);
+  pp_walk_next_layer(walk);
   for (size_t i = first; !result && i < end; i++) {
-    struct label label = walk->labels.items[i];
-    const struct state *state = walk->last.items + label.state;
+    struct pp_walk_label label = walk->labels.items[i];
+    const struct pp_walk_state *state = walk->last.items + label.state;
     int64_t cost;
     if (label.covered)
       continue;
-    if (!copy_key(walk, walk->last_keys.items + state->key, state->length) ||
-        !go_back(walk, v, &cost))
+    if (!pp_walk_copy_key(walk, walk->last_keys.items + state->key, state->length) ||
+        !go_back(fixed, v, &cost))
       return PP_REMAT_MEMORY;
-    forget_runs(walk);
+    forget_runs(fixed);
     if (cost > label.value.peak)
       label.value.peak = cost;
-    result = add_label(walk, label.value, (int32_t)i, v);
+    result = add_label(fixed, label.value, (int32_t)i, v);
   }
   return result;
 }
 
-/* ---- The walk ---- */
-
-static bool begin(struct walk *walk) {
-  const pp_program *program = walk->facts->program;
-  size_t n = (size_t)walk->facts->n, m = (size_t)walk->facts->m;
-  walk->place = pp_alloc(n, sizeof *walk->place);
-  walk->begins = pp_alloc(m, sizeof *walk->begins);
-  walk->floor = pp_zalloc(n + 1, sizeof *walk->floor);
-  if (!walk->place || !walk->begins || !walk->floor)
+static bool begin(struct fixed *fixed) {
+  const struct pp_remat_facts *facts = fixed->walk.facts;
+  const pp_program *program = facts->program;
+  size_t n = (size_t)facts->n;
+  fixed->place = pp_alloc(n, sizeof *fixed->place);
+  fixed->begins = pp_alloc((size_t)facts->m, sizeof *fixed->begins);
+  fixed->floor = pp_zalloc(n + 1, sizeof *fixed->floor);
+  if (!fixed->place || !fixed->begins || !fixed->floor)
     return false;
-  for (pp_index s = 0; s < walk->facts->m; s++)
-    walk->begins[s] = program->storages.items[s].flags & PP_LIVE_IN ? -1 : walk->facts->n;
-  for (pp_index i = 0; i < walk->facts->n; i++) {
-    pp_index v = walk->order[i];
+  for (pp_index s = 0; s < facts->m; s++)
+    fixed->begins[s] = program->storages.items[s].flags & PP_LIVE_IN ? -1 : facts->n;
+  for (pp_index i = 0; i < facts->n; i++) {
+    pp_index v = fixed->order[i];
     int64_t alone = program->work[v];
-    walk->place[v] = i;
+    fixed->place[v] = i;
     PP_FOR_ROW(s, &program->accessed, v) {
       alone += program->bytes[*s];
-      if (walk->begins[*s] == walk->facts->n)
-        walk->begins[*s] = i;
+      if (fixed->begins[*s] == facts->n)
+        fixed->begins[*s] = i;
     }
-    walk->floor[i + 1] = alone > walk->floor[i] ? alone : walk->floor[i];
+    fixed->floor[i + 1] = alone > fixed->floor[i] ? alone : fixed->floor[i];
   }
   return true;
 }
 
-static enum pp_remat_result add_end(struct walk *walk) {
-  const pp_program *program = walk->facts->program;
-  for (pp_index s = 0; s < walk->facts->m; s++) {
-    unsigned flags = program->storages.items[s].flags;
-    if (flags & PP_LIVE_OUT && (flags & PP_LIVE_IN || pp_row_size(&program->accessors, s)) &&
-        !insert(walk, s, false))
-      return PP_REMAT_MEMORY;
-  }
-  struct pp_remat_label value = {.peak = key_memory(walk)};
-  return add_label(walk, value, -1, -1);
-}
-
-static enum pp_remat_result walk_back(struct walk *walk, size_t *first) {
-  *first = 0;
-  enum pp_remat_result result = add_end(walk);
-  while (!result && !(result = close_point(walk, *first)) && walk->point) {
-    size_t next = walk->labels.count;
-    result = step_back(walk, *first);
+/* From the end to the start; *first receives where the start's labels begin. */
+static enum pp_remat_result go(struct fixed *fixed, size_t *first) {
+  if (!pp_walk_end_key(&fixed->walk))
+    return PP_REMAT_MEMORY;
+  struct pp_remat_label value = {.peak = pp_walk_memory(&fixed->walk)};
+  enum pp_remat_result result = add_label(fixed, value, -1, -1);
+  while (!result && !(result = close_point(fixed, *first)) && fixed->point) {
+    size_t next = fixed->walk.labels.count;
+    result = step_back(fixed, *first);
     *first = next;
   }
   return result;
@@ -187,28 +180,19 @@ enum pp_remat_result pp_remat_fixed(const struct pp_remat_facts *facts, const pp
   pp_index *identity = pp_alloc((size_t)facts->n, sizeof *identity);
   for (pp_index v = 0; identity && v < facts->n; v++)
     identity[v] = v;
-  struct walk walk = {.facts = facts,
-                      .limits = limits,
-                      .front = front,
-                      .order = order ? order : identity,
-                      .point = facts->n,
-                      .statistics = statistics};
+  struct fixed fixed = {
+      .walk = {.facts = facts, .limits = limits, .front = front, .statistics = statistics},
+      .order = order ? order : identity,
+      .point = facts->n};
   size_t first = 0;
-  enum pp_remat_result result =
-      identity && begin(&walk) ? walk_back(&walk, &first) : PP_REMAT_MEMORY;
-  for (size_t i = first; !result && i < walk.labels.count; i++)
-    if (!walk.labels.items[i].covered && !collect(&walk, i, front))
+  enum pp_remat_result result = identity && begin(&fixed) ? go(&fixed, &first) : PP_REMAT_MEMORY;
+  for (size_t i = first; !result && i < fixed.walk.labels.count; i++)
+    if (!fixed.walk.labels.items[i].covered && !pp_walk_collect(&fixed.walk, i, front))
       result = PP_REMAT_MEMORY;
+  pp_walk_free(&fixed.walk);
   free(identity);
-  free(walk.place);
-  free(walk.begins);
-  free(walk.floor);
-  free(walk.labels.items);
-  free(walk.states.items);
-  free(walk.last.items);
-  free(walk.keys.items);
-  free(walk.last_keys.items);
-  free(walk.table);
-  free(walk.key.items);
+  free(fixed.place);
+  free(fixed.begins);
+  free(fixed.floor);
   return result;
 }

@@ -81,10 +81,8 @@ static int32_t find_state(struct pp_walk *walk) {
     return -1;
   if (length)
     memcpy(walk->keys.items + walk->keys.count, key, length * sizeof *key);
-  walk->states.items[walk->states.count] = (struct pp_walk_state){.key = walk->keys.count,
-                                                          .length = (uint32_t)length,
-                                                          .hash = hash,
-                                                          .first = -1};
+  walk->states.items[walk->states.count] = (struct pp_walk_state){
+      .key = walk->keys.count, .length = (uint32_t)length, .hash = hash, .first = -1};
   walk->keys.count += length;
   walk->table[slot] = (int32_t)walk->states.count;
   walk->statistics->states++;
@@ -123,8 +121,8 @@ enum pp_remat_result pp_walk_add(struct pp_walk *walk, struct pp_remat_label val
   if (!PP_ROOM(&walk->labels))
     return PP_REMAT_MEMORY;
   state->first = (int32_t)walk->labels.count;
-  walk->labels.items[walk->labels.count++] =
-      (struct pp_walk_label){.value = value, .parent = parent, .state = at, .next = first, .run = run};
+  walk->labels.items[walk->labels.count++] = (struct pp_walk_label){
+      .value = value, .parent = parent, .state = at, .next = first, .run = run};
   walk->statistics->labels++;
   return PP_REMAT_DONE;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "error.h"
+#include "format/onnx.h"
 #include "memory.h"
 
 /* ---- Notices ---- */
@@ -52,6 +53,7 @@ static const struct {
   pp_status (*read)(pp_model *model, const pp_read_options *options, pp_error *error);
 } readers[] = {
     {is_tflite, pp_tflite_read},
+    {pp_onnx_test, pp_onnx_read},
     {is_program, pp_program_json_read},
 };
 
@@ -66,8 +68,8 @@ static pp_status read_format(pp_model *model, const pp_read_options *options, pp
   for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
     if (readers[i].test(model->bytes, model->size))
       return readers[i].read(model, options ? options : &none, error);
-  pp_status status =
-      pp_fail(error, PP_ERROR_INPUT, "neither a .tflite file (no \"TFL3\" here) nor program JSON");
+  pp_status status = pp_fail(error, PP_ERROR_INPUT,
+                             "neither a .tflite file (no \"TFL3\" here) nor ONNX nor program JSON");
   if (error)
     error->offset = model->size < 4 ? (int64_t)model->size : 4;
   return status;

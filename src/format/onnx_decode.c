@@ -116,14 +116,14 @@ static pp_status add_reference(pp_onnx *onnx, const char *name, uint32_t value, 
 /* A ValueInfoProto: of an input, an output (flags say which), or any value. */
 static pp_status decode_info(pp_onnx *onnx, uint32_t graph, const pp_wire_field *field,
                              unsigned flags, pp_error *error) {
-  Onnx__ValueInfoProto *proto = onnx__value_info_proto__unpack(NULL, field->end - field->body,
-                                                               onnx->bytes + field->body);
+  Onnx__ValueInfoProto *proto =
+      onnx__value_info_proto__unpack(NULL, field->end - field->body, onnx->bytes + field->body);
   if (!proto)
     return pp_onnx_fail_memory(error);
   pp_onnx_info info = {.graph = graph, .at = field->at, .state = SHAPE_UNKNOWN};
   info.name = pp_onnx_text(onnx, proto->name);
-  pp_status status = info.name ? add_type(onnx, proto->type, &info, error)
-                               : pp_onnx_fail_memory(error);
+  pp_status status =
+      info.name ? add_type(onnx, proto->type, &info, error) : pp_onnx_fail_memory(error);
   onnx__value_info_proto__free_unpacked(proto, NULL);
   if (status || (status = add_info(onnx, &info, error)))
     return status;
@@ -166,8 +166,7 @@ static pp_status decode_initializer(pp_onnx *onnx, uint32_t graph, const pp_wire
   info.dim = onnx->dim.count;
   pp_status status = PP_OK;
   pp_wire_field field;
-  for (size_t at = tensor->body;
-       !status && pp_wire_step(onnx->bytes, tensor->end, &at, &field);) {
+  for (size_t at = tensor->body; !status && pp_wire_step(onnx->bytes, tensor->end, &at, &field);) {
     if (field.number == 1)
       status = decode_dims(onnx, &field, &info, error);
     else if (field.number == 2)
@@ -245,8 +244,7 @@ static int64_t attribute_int(const Onnx__NodeProto *proto, const char *name, int
   return absent;
 }
 
-static const char *attribute_string(pp_onnx *onnx, const Onnx__NodeProto *proto,
-                                    const char *name) {
+static const char *attribute_string(pp_onnx *onnx, const Onnx__NodeProto *proto, const char *name) {
   for (size_t i = 0; i < proto->n_attribute; i++) {
     const Onnx__AttributeProto *attribute = proto->attribute[i];
     if (!attribute->name || strcmp(attribute->name, name) != 0 || !attribute->has_s)
@@ -455,8 +453,7 @@ static pp_status decode_model_part(pp_onnx *onnx, const pp_wire_field *field, pp
 }
 
 pp_status pp_onnx_decode(pp_onnx *onnx, pp_error *error) {
-  pp_status status =
-      pp_wire_check(&onnx__model_proto__descriptor, onnx->bytes, onnx->size, error);
+  pp_status status = pp_wire_check(&onnx__model_proto__descriptor, onnx->bytes, onnx->size, error);
   pp_wire_field field;
   for (size_t at = 0; !status && pp_wire_step(onnx->bytes, onnx->size, &at, &field);)
     status = decode_model_part(onnx, &field, error);

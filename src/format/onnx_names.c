@@ -29,7 +29,6 @@ void pp_onnx_show_node(const pp_onnx *onnx, uint32_t index, char *shown, size_t 
 
 /* ---- The index ---- */
 
-
 static int compare_keys(uint32_t graph, const char *name, const pp_onnx_value *value) {
   if (graph != value->graph)
     return graph < value->graph ? -1 : 1;
@@ -157,8 +156,8 @@ static pp_status resolve_results(pp_onnx *onnx, uint32_t index, pp_error *error)
     if (result->value == PP_ONNX_NONE) {
       char name[120];
       pp_onnx_show(result->name, name, sizeof name);
-      return pp_onnx_fail(error, PP_ERROR_INPUT, graph->body,
-                          "output \"%s\" is defined by nothing", name);
+      return pp_onnx_fail(error, PP_ERROR_INPUT, graph->body, "output \"%s\" is defined by nothing",
+                          name);
     }
     if (onnx->value.items[result->value].graph == index)
       onnx->value.items[result->value].flags |= VALUE_OUTPUT;

@@ -49,9 +49,9 @@ pp_status pp_onnx_is_sorted(const pp_onnx *onnx, uint32_t index, const uint32_t 
 struct sort {
   const pp_onnx *onnx;
   const pp_onnx_graph *graph;
-  size_t *first;       /* the users of node n: follower[first[n]] up to first[n + 1] */
-  uint32_t *follower;  /* all relative to the graph's first node */
-  uint32_t *waiting;   /* uses that are not there yet */
+  size_t *first;      /* the users of node n: follower[first[n]] up to first[n + 1] */
+  uint32_t *follower; /* all relative to the graph's first node */
+  uint32_t *waiting;  /* uses that are not there yet */
   uint32_t *heap, heaped;
 };
 
@@ -211,8 +211,8 @@ static void fold_graph(pp_onnx *onnx, pp_onnx_graph *graph) {
 static void find_ordered(pp_onnx *onnx, pp_onnx_graph *graph) {
   for (uint32_t k = 0; k < graph->nodes; k++) {
     pp_onnx_node *node = onnx->node.items + graph->node + k;
-    node->ordered = node->class == CLASS_RANDOM || node->class == CLASS_UNKNOWN ||
-                    !has_output(onnx, node);
+    node->ordered =
+        node->class == CLASS_RANDOM || node->class == CLASS_UNKNOWN || !has_output(onnx, node);
     for (uint32_t i = 0; i < node->callees; i++)
       node->ordered |= onnx->graph.items[node->callee + i].ordered;
     graph->ordered |= node->ordered;

@@ -57,7 +57,7 @@ static pp_status compare_bytes(const pp_tflite *original, const pp_tflite *permu
   while (a[from] == b[from])
     from++;
   return pp_tflite_fail(error, PP_ERROR_INPUT, from,
-                        "byte %zu differs, which no permutation of operators changes", from);
+                        "this byte differs, and no permutation of operators changes it");
 }
 
 static pp_status compare_rest(const pp_tflite *original, const pp_tflite *permuted,
