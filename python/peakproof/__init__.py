@@ -5,13 +5,22 @@ torch.compile(model, backend="peakproof")      every program of this model
 with peakproof.optimize() as session: ...      every program compiled inside
 peakproof.load(directory)                      what a session saved, in another process
 python -m peakproof run [--out DIR] script.py  a whole script
+python -m peakproof onnx-shapes IN -o OUT      shapes for an ONNX model; needs onnx, no torch
 """
 
-from .core import plan
 from .errors import Refusal
 
 __version__ = "0.1.0"
 __all__ = ["Refusal", "default_session", "load", "optimize", "plan"]
+
+
+def __getattr__(name):
+    # Not imported at once: onnx-shapes works without the extension.
+    if name == "plan":
+        from .core import plan
+
+        return plan
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def optimize(**options):

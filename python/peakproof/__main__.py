@@ -8,6 +8,8 @@ import os
 import runpy
 import sys
 
+from . import onnx_shapes
+
 MEMTRACE = "libpeakproof_memtrace.so"
 
 
@@ -36,6 +38,7 @@ def preload():
 
 def run(options):
     preload()
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch.profiler talks to stderr otherwise
     from .meter import preloaded
     from .session import Session
 
@@ -78,6 +81,7 @@ def parser():
     r.add_argument("--time-limit", type=float, default=10.0, metavar="SECONDS", help="a program")
     r.add_argument("script")
     r.add_argument("arguments", nargs=argparse.REMAINDER)
+    onnx_shapes.add_parser(verbs).error = _usage(p)
     w = verbs.add_parser("why", help="explain the peaks of a saved session")
     w.error = _usage(w)
     w.add_argument("--stock", action="store_true", help="as Inductor ordered it")
@@ -99,6 +103,8 @@ def main():
     options = parser().parse_args()
     if options.verb == "why":
         return why(options)
+    if options.verb == "onnx-shapes":
+        return onnx_shapes.run(options)
     if not os.path.exists(options.script):
         print(f"peakproof: cannot read {options.script}", file=sys.stderr)
         return 66
