@@ -44,10 +44,10 @@ $(BUILD)/fuzz/build.ninja: | $(VENV)/.build $(VENV)/.test
 	  -Db_lundef=false -Dfuzz=true)
 
 build: $(BUILD)/release/build.ninja
-	$(NINJA) -C $(BUILD)/release
+	$(NINJA) --quiet -C $(BUILD)/release
 
 build-%: $(BUILD)/%/build.ninja
-	$(NINJA) -C $(BUILD)/$*
+	$(NINJA) --quiet -C $(BUILD)/$*
 
 demo: build $(VENV)/.demo
 	@BUILD=$(BUILD) examples/demo.sh
@@ -73,8 +73,9 @@ bench: build-bench
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/speed
 
 # Every number that the README states, measured again.
-reproduce: build build-bench
-	@PP_BUILD=$(CURDIR)/$(BUILD) PATH=$(CURDIR)/$(BUILD)/release/src:$$PATH $(PYTHON) bench/reproduce
+reproduce: build build-bench $(VENV)/.demo
+	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/reproduce speed
+	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/reproduce
 
 install: build
 	$(MESON) install -C $(BUILD)/release

@@ -7,7 +7,7 @@ drawn over the whole range of integer types and from the normal distribution for
 import sys
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 
 def random_inputs(details, seed):
@@ -28,7 +28,9 @@ def random_inputs(details, seed):
 
 def outputs(path, seed):
     """Returns the outputs of one run, as bytes."""
-    interpreter = Interpreter(model_path=path, num_threads=1)
+    # Without delegates the runtime executes the operators one by one, in the file's order.
+    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(model_path=path, num_threads=1, experimental_op_resolver_type=kernels)
     interpreter.allocate_tensors()
     details = interpreter.get_input_details()
     for detail, array in zip(details, random_inputs(details, seed), strict=True):
