@@ -31,12 +31,16 @@ void pp_say_notices(const pp_model *model);
 /* ---- Options (options.c) ---- */
 
 /* The options of every verb that plans. */
+enum { PP_DIMENSIONS = 64 }; /* so often --dim may be given */
 typedef struct pp_common {
   pp_planned_options plan;
   bool quiet, json, help;
+  size_t dimensions; /* --dim */
+  pp_dimension dimension[PP_DIMENSIONS];
 } pp_common;
 enum {
-  PP_OPTION_TIME = 256,
+  PP_OPTION_DIM = 256,
+  PP_OPTION_TIME,
   PP_OPTION_STATES,
   PP_OPTION_THREADS,
   PP_OPTION_OWN /* the first value free for a verb's own options */
@@ -45,11 +49,13 @@ enum {
 #define PP_COMMON_OPTIONS                                                                          \
   {"help", no_argument, NULL, 'h'},                                                                \
   {"quiet", no_argument, NULL, 'q'},                                                               \
+  {"dim", required_argument, NULL, PP_OPTION_DIM},                                                 \
   {"time-limit", required_argument, NULL, PP_OPTION_TIME},                                         \
   {"state-limit", required_argument, NULL, PP_OPTION_STATES},                                      \
   {"threads", required_argument, NULL, PP_OPTION_THREADS}
 /* clang-format on */
 #define PP_COMMON_HELP                                                                             \
+  "      --dim NAME=N          the size of a dimension that an ONNX model only names\n"            \
   "      --time-limit SECONDS  stop planning then, with the best order and bound so far\n"         \
   "      --state-limit N       let the exact search hold at most N states\n"                       \
   "      --threads N           use N threads\n"                                                    \

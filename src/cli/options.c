@@ -50,6 +50,18 @@ static bool parse_count(const char *text, int64_t limit, int64_t *count) {
   return parse_integer(text, count, &end) && !*end && *count > 0 && *count <= limit;
 }
 
+/* NAME=N; the name is cut out of the argument. */
+static bool parse_dimension(char *text, pp_common *common) {
+  char *equals = strrchr(text, '=');
+  const char *end;
+  int64_t value;
+  if (!equals || equals == text || !parse_integer(equals + 1, &value, &end) || *end)
+    return false;
+  *equals = 0;
+  common->dimension[common->dimensions++] = (pp_dimension){text, value};
+  return true;
+}
+
 int pp_common_option(const char *verb, int option, char **argv, pp_common *common) {
   int64_t value;
   switch (option) {
@@ -59,6 +71,12 @@ int pp_common_option(const char *verb, int option, char **argv, pp_common *commo
   case 'q':
     common->quiet = true;
     return -1;
+  case PP_OPTION_DIM:
+    if (common->dimensions == PP_DIMENSIONS)
+      return pp_usage_error(verb, "--dim is given more than %d times", PP_DIMENSIONS);
+    if (parse_dimension(optarg, common))
+      return -1;
+    return pp_usage_error(verb, "--dim wants NAME=NUMBER, not \"%s\"", optarg);
   case PP_OPTION_TIME:
     if (parse_seconds(optarg, &common->plan.solve.time_limit))
       return -1;

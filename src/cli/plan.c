@@ -9,9 +9,9 @@
 static const char help[] =
     "Usage: peakproof plan [OPTION]... MODEL\n"
     "\n"
-    "Finds the order of lowest peak memory of every program of MODEL (.tflite or program JSON), "
-    "and\n"
-    "proves a lower bound. The results of the reordered model are bitwise the same.\n"
+    "Finds the order of lowest peak memory of every program of MODEL (.tflite, ONNX or program "
+    "JSON),\n"
+    "and proves a lower bound. The results of the reordered model are bitwise the same.\n"
     "\n"
     "  -o, --output FILE         write the model in that order\n"
     "      --certificate DIR     write NAME.json and NAME.cert for every program, for "

@@ -9,6 +9,7 @@
 #include "cli/checker.h"
 #include "cli/cli.h"
 #include "error.h"
+#include "format/onnx.h"
 #include "format/tflite.h"
 #include "memory.h"
 
@@ -23,19 +24,21 @@ static const char help[] =
     "with 1 and the reason if not.\n"
     "\n"
     "      --checker PATH        the peakproof-check to run\n"
+    "      --dim NAME=N          as it was given to plan\n"
     "  -q, --quiet               say nothing but errors\n"
     "  -h, --help                show this text\n";
 
-enum { OPTION_CHECKER = 256 };
+enum { OPTION_CHECKER = PP_OPTION_OWN };
 
 static const struct option options[] = {{"help", no_argument, NULL, 'h'},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"checker", required_argument, NULL, OPTION_CHECKER},
+                                        {"dim", required_argument, NULL, PP_OPTION_DIM},
                                         {NULL, 0, NULL, 0}};
 
 struct verify {
   const char *original_path, *planned_path, *directory;
-  bool quiet, help;
+  pp_common common;
   char *checker;
   pp_model *original, *planned;
   int64_t *peak;    /* of each program in the certificate's order */
@@ -136,7 +139,7 @@ static int run_checker(const struct verify *verify, size_t i, const char *json,
     return pp_say_error(verify->checker, &error);
   if (!verified)
     return no(certificate, "%s", verdict);
-  if (!verify->quiet)
+  if (!verify->common.quiet)
     printf("%s: %s\n", verify->original->name[i], verdict);
   return PP_EXIT_DONE;
 }
@@ -177,10 +180,13 @@ static int check_proof(struct verify *verify, size_t i) {
 
 /* ---- The planned model ---- */
 
-static int check_tflite(const struct verify *verify) {
+typedef pp_status comparison_of_models(const pp_model *original, const pp_model *permuted,
+                                       pp_index ***order, pp_error *error);
+
+static int check_order(const struct verify *verify, comparison_of_models *compare_models) {
   pp_error error;
   pp_index **order;
-  pp_status status = pp_tflite_compare(verify->original, verify->planned, &order, &error);
+  pp_status status = compare_models(verify->original, verify->planned, &order, &error);
   if (status == PP_ERROR_INPUT)
     return error.offset >= 0
                ? no(verify->planned_path, "byte %" PRId64 ": %s", error.offset, error.message)
@@ -253,7 +259,10 @@ static int check_all(struct verify *verify) {
     return code;
   switch (original->format) {
   case PP_FORMAT_TFLITE:
-    code = check_tflite(verify);
+    code = check_order(verify, pp_tflite_compare);
+    break;
+  case PP_FORMAT_ONNX:
+    code = check_order(verify, pp_onnx_compare);
     break;
   case PP_FORMAT_PROGRAM:
     code = check_json(verify);
@@ -262,7 +271,7 @@ static int check_all(struct verify *verify) {
     pp_say("%s: files of this format cannot be compared", verify->original_path);
     return EX_SOFTWARE;
   }
-  if (!code && !verify->quiet)
+  if (!code && !verify->common.quiet)
     printf("verified: %s is %s in the certified order\n", verify->planned_path,
            verify->original_path);
   return code;
@@ -270,9 +279,10 @@ static int check_all(struct verify *verify) {
 
 static int read_both(struct verify *verify) {
   pp_error error;
-  if (pp_model_read(verify->original_path, NULL, &verify->original, &error))
+  const pp_read_options dims = {verify->common.dimensions, verify->common.dimension};
+  if (pp_model_read(verify->original_path, &dims, &verify->original, &error))
     return pp_say_error(verify->original_path, &error);
-  if (pp_model_read(verify->planned_path, NULL, &verify->planned, &error))
+  if (pp_model_read(verify->planned_path, &dims, &verify->planned, &error))
     return pp_say_error(verify->planned_path, &error);
   size_t programs = verify->original->programs;
   verify->peak = pp_zalloc(programs, sizeof *verify->peak);
@@ -286,18 +296,15 @@ static int read_both(struct verify *verify) {
 static int parse(int argc, char **argv, struct verify *verify, const char **checker) {
   int option;
   while ((option = getopt_long(argc, argv, ":hq", options, NULL)) != -1) {
-    pp_common common = {0};
     if (option == OPTION_CHECKER) {
       *checker = optarg;
       continue;
     }
-    int code = pp_common_option("verify", option, argv, &common);
+    int code = pp_common_option("verify", option, argv, &verify->common);
     if (code != -1)
       return code;
-    verify->quiet |= common.quiet;
-    verify->help |= common.help;
   }
-  if (verify->help) {
+  if (verify->common.help) {
     fputs(help, stdout);
     return pp_flush_output(PP_EXIT_DONE);
   }

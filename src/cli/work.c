@@ -6,7 +6,8 @@
 int pp_read_model(const char *path, const pp_common *common, pp_model **model) {
   pp_error error;
   pp_catch_interrupts();
-  if (pp_model_read(path, NULL, model, &error))
+  const pp_read_options options = {common->dimensions, common->dimension};
+  if (pp_model_read(path, &options, model, &error))
     return pp_say_error(path, &error);
   if (!common->quiet)
     pp_say_notices(*model);
