@@ -222,8 +222,8 @@ static id index_of(struct input *in, int64_t count) {
 }
 
 static void text(struct input *in, const char *expected) {
-  for (; *expected; expected++)
-    require(in, get(in) == (unsigned char)*expected, "another text expected");
+  for (; *expected; expected++, get(in))
+    require(in, peek(in) == (unsigned char)*expected, "another text expected");
 }
 
 /* ---- Program JSON (doc/program-json.md) ---- */
@@ -587,21 +587,21 @@ static bool lied(const struct proof *c) {
 
 /* The letter of the next line. */
 static int letter(struct input *in) {
-  int c = get(in);
+  int c = peek(in);
   require(in, c > 0 && strchr("phnoulftbceq", c), c == END ? "no end" : "unknown kind of line");
-  return c;
+  return get(in);
 }
 
 /* Whether the line has another argument; reads its space, or the end of the line. */
 static bool more(struct input *in) {
-  int c = get(in);
+  int c = peek(in);
   require(in, c == ' ' || c == '\n', "a space or the end of the line expected");
   require(in, in->line < ID_MAX, "too many lines");
-  return c == ' ';
+  return get(in) == ' ';
 }
 
 static id argument(struct input *in, int64_t limit) {
-  require(in, more(in), "an argument is missing");
+  text(in, " ");
   return index_of(in, limit);
 }
 
@@ -659,9 +659,9 @@ static void read_head(struct proof *c, const char *hash) {
   bool same = true;
   text(in, "p peakproof 1\nh ");
   for (int i = 0, digit; i < 64; i++) {
-    digit = get(in);
+    digit = peek(in);
     require(in, digit > 0 && strchr("0123456789abcdef", digit), "64 hexadecimal digits expected");
-    same &= digit == hash[i];
+    same &= get(in) == hash[i];
   }
   DEMAND(c, in->line, same, "the hash of the program is %s", hash);
   text(in, "\nn");

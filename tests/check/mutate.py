@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Runs the mutation attack on the checkers.
 
-usage: mutate.py MUTATE BRUTE [--seed N] [--programs N] [--mutations N] [--compare N] [--statements N]
+usage: mutate.py MUTATE BRUTE [--seed N] [--programs N] [--statements N] [--mutations N]
+       [--compare N]
 
-MUTATE and BRUTE are the executables built from mutate.c and ../oracle/brute.c. Certificates are written by
-../oracle/oracle.py for random programs; MUTATE mutates them. With --compare N about N of the
-mutations are judged by ../oracle/check2.py too, and the verdicts must be the same. A seed stands for
-its own programs and mutations: different seeds may run on different days. Exit 1 on any failure.
+MUTATE and BRUTE are the executables built from mutate.c and ../oracle/brute.c. Certificates are
+written by ../oracle/oracle.py for random programs; MUTATE mutates them. With --compare N about N
+of the mutations are judged by ../oracle/check2.py too, and the verdicts must be the same. A seed
+stands for its own programs and mutations: different seeds may run on different days. Exit 1 on any
+failure.
 """
 
 import argparse

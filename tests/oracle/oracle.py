@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Oracle for small programs: brute force straight from the definitions of THEORY.md section 1, and a
-plain writer of trap certificates. It shares no code with the core or with the checkers.
+"""Oracle for small programs: brute force straight from the definitions of THEORY.md section 1, and
+a plain writer of trap certificates. It shares no code with the core or with the checkers.
 
 usage: oracle.py random SEED [STATEMENTS]        prints a random program (JSON)
        oracle.py optimum PROGRAM.json            prints original peak, optimum, floor and best traps
@@ -21,8 +21,8 @@ from collections import deque
 class Program:
     """A program as in DESIGN.md 3, from the decoded JSON `data`.
 
-    n, m: statements, storages. work[v], size[s]; live_in[s], live_out[s]: bool. uses[v]: sorted list
-    of storages. accessors[s]: mask. direct[v]: mask of direct predecessors. ancestors[v]: mask.
+    n, m: statements, storages. work[v], size[s]; live_in[s], live_out[s]: bool. uses[v]: sorted
+    list of storages. accessors[s]: mask. direct[v]: mask of direct predecessors; ancestors[v] too.
     """
 
     def __init__(self, data):
@@ -186,8 +186,9 @@ def mask_of(statements):
 
 
 def random_program(rng, n=None):
-    """A random program (JSON data) of n (by default 1 to 10) statements. It has shared, multi-writer,
-    partly accessed, live-in, live-out, both, unused and empty storages, work, and order pairs."""
+    """A random program (JSON data) of n (by default 1 to 10) statements. It has shared,
+    multi-writer, partly accessed, live-in, live-out, unused and empty storages, work, and order
+    pairs."""
     n = n if n is not None else rng.randint(1, 10)
     storages, statements = [], []
     large = rng.choice([3, 10, 100, 4096])
@@ -311,8 +312,8 @@ def chains_of(path):
 
 
 def pack(p, trap, begun_by, avoid, room):
-    """A maximum packing of chains. begun_by: mask of what has run; avoid: storages that no chain may
-    go through; room[s]: bytes. Returns [(weight, chain)] (THEORY.md 2)."""
+    """A maximum packing of chains. begun_by: mask of what has run; avoid: storages that no chain
+    may go through; room[s]: bytes. Returns [(weight, chain)] (THEORY.md 2)."""
     flow = Flow()
     for s in range(p.m):
         if s in avoid:
@@ -438,7 +439,7 @@ def chain_line(weight, chain, name):
 
 
 def certificate(text, kind="best", order=None, rng=None):
-    """A certificate (text) for program JSON `text`. kind: "floor", "t f", "t r", "nothing" or "best";
+    """A certificate (text) for program JSON `text`. kind: "floor", "t f", "t r", "nothing", "best".
     order: an optimal one by default (brute force). Returns (certificate, bound, peak)."""
     rng = rng or random.Random(0)
     p = Program(json.loads(text))
