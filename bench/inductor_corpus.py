@@ -73,9 +73,9 @@ def time_pairs(optimizer, originals, held):
     if optimizer.result.function is None:
         return
     stock, permuted = optimizer.stock, optimizer.result.function
-    ratios, begin = [], time.perf_counter()
+    ratios, best, begin = [], {0: float("inf"), 1: float("inf")}, time.perf_counter()
     for k in range(PAIRS):
-        if k > 8 and time.perf_counter() - begin > PAIR_SECONDS:
+        if k > 10 and time.perf_counter() - begin > PAIR_SECONDS:
             break
         seconds = {}
         for which, f in ((0, stock), (1, permuted)) if k % 2 else ((1, permuted), (0, stock)):
@@ -83,9 +83,12 @@ def time_pairs(optimizer, originals, held):
             start = time.perf_counter()
             f(args)
             seconds[which] = time.perf_counter() - start
-        ratios.append(seconds[1] / seconds[0])
-    low, middle, high = statistics.quantiles(ratios[2:], n=4)
+        if k > 1:
+            ratios.append(seconds[1] / seconds[0])
+            best = {w: min(best[w], seconds[w]) for w in best}
+    low, middle, high = statistics.quantiles(ratios, n=4)
     optimizer.report.seconds["ratio"] = [low, middle, high]
+    optimizer.report.seconds["best"] = [best[0], best[1]]
 
 
 def measure(name, mode):

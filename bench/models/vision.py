@@ -371,7 +371,7 @@ class NASNet(nn.Module):
         self.stem = conv_bn(3, c, 3, 2)
         self.cells, self.reduce = nn.ModuleList(), nn.ModuleList()
         before, last = c, c
-        for i in range(cells):
+        for _ in range(cells):
             self.cells.append(NASCell(before, last, c))
             before, last = last, 6 * c
         self.head = Head(last)

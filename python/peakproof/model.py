@@ -83,7 +83,7 @@ def unused_arguments(profile, accessed):
 
 
 def add_entry(program, nodes, source, size):
-    """A first statement, before all others, for the moment in which unused arguments still exist."""
+    """A first statement, before all others: the moment when unused arguments still exist."""
     unpack = source.statements[0]
     first = {"name": "arguments", "line": unpack.line, "work": size, "reads": [], "writes": []}
     program["statements"].insert(0, first)

@@ -128,15 +128,16 @@ class Profiler:
 
     def identify(self, tensor, name, statement, **fields):
         """The number of a tensor's storage, a new one if it is new. Held ones count 0 bytes."""
-        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
-            if not fields.get("held"):
+        plain = tensor.layout == torch.strided and not tensor.is_quantized
+        if plain and tensor.device.type == "cpu":
+            storage = tensor.untyped_storage()
+            key, size = storage._cdata, self.meter.bytes_of(storage)
+        else:  # packed weights of oneDNN, for one: constants only
+            key, size = ("object", id(tensor)), 0
+            if not fields.get("held") and key not in self.live:
                 raise Refusal(
                     "tensor that has no plain CPU storage", statement.line, statement.text
                 )
-            key, size = ("object", id(tensor)), 0
-        else:
-            storage = tensor.untyped_storage()
-            key, size = storage._cdata, self.meter.bytes_of(storage)
         found = self.live.get(key)
         if found is not None:
             self.storages[found].held |= fields.get("held", False)
@@ -289,7 +290,7 @@ class Profiler:
                     found.append(Access(number, write, pieces(t) if plain else ()))
 
     def constants(self, node, s):
-        """Storages of the module's tensors that an expression names: held while the module lives."""
+        """Storages of the module's tensors that an expression names: held as long as it lives."""
         numbers = set()
         for n in ast.walk(node):
             if isinstance(n, ast.Name) and n.id not in self.env:

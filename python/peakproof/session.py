@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import threading
 
 import torch
@@ -16,6 +17,7 @@ from .pipeline import Optimizer, Options, Report, Result, compile_call, signatur
 
 log = logging.getLogger("peakproof")
 
+AOT_ID = re.compile(r"# AOT ID: \['\d+_(\w+)'\]")
 # Programs with symbolic sizes get a schedule for each of so many shapes, then run stock.
 MAX_SHAPES = 8
 
@@ -97,7 +99,7 @@ class Session:
     def __init__(self, **options):
         self.options = Options(**options)
         self.results = []
-        self.names = set()
+        self.counts = {}  # kind -> number of the last program
         self.run_stock = False
         self.lock = threading.RLock()
         os.register_at_fork(after_in_child=self._after_fork)
@@ -110,13 +112,14 @@ class Session:
         return ModuleView(module, Dispatcher(self, module, text))
 
     def name_for(self, text):
-        line = text.partition("\n")[0]
-        base = line.split("'")[1] if line.count("'") == 2 else "program"
-        name, k = base, 2
-        while name in self.names:
-            name, k = f"{base}-{k}", k + 1
-        self.names.add(name)
-        return name
+        """A name like 0_forward: the kind, and how many of it came before.
+
+        The number in a source is not used: a cached source has that of another process.
+        """
+        match = AOT_ID.match(text)
+        kind = match[1] if match else "program"
+        number = self.counts[kind] = self.counts.get(kind, -1) + 1
+        return f"{number}_{kind}"
 
     def optimize(self, dispatcher, args):
         """Optimizes one program for the arguments of a call, which stay as they are."""
