@@ -20,8 +20,9 @@ typedef struct collected {
 bool collect(const void *bytes, size_t size, void *data);
 
 /* Reads the bytes; if they are a model, builds and simulates all programs, writes it with legal
- * orders, and reads and compares what was written. Aborts with a message if anything but a clean
- * refusal or success happens. Returns PP_OK, or the status of the refusal. */
-pp_status exercise(const uint8_t *bytes, size_t size, uint64_t seed);
+ * orders, and reads and compares what was written (if !thorough, most of the time only the first
+ * half of this: then many files with the same structure cost less). Aborts with a message if
+ * anything but a clean refusal or success happens. Returns PP_OK, or the status of the refusal. */
+pp_status exercise(const uint8_t *bytes, size_t size, uint64_t seed, bool thorough);
 
 #endif

@@ -3,8 +3,10 @@
 import json
 import struct
 import time
+from pathlib import Path
 
 import flat
+import made
 import pytest
 from diff import permutation
 from flat import Model, Table, Vector, control_dependencies, objects, offline_plan, options
@@ -444,7 +446,7 @@ def identity(model, name, size):
 CALLS = {
     "IF": (flat.IF, options(92, 1, 2)),
     "WHILE": (flat.WHILE, options(93, 1, 2)),
-    "CASE": (flat.CASE, flat.options2(23, Vector([1, 2]))),
+    "STABLEHLO_CASE": (flat.CASE, flat.options2(23, Vector([1, 2]))),
     "CALL": (flat.CALL, options(16, 2)),
     "CALL_ONCE": (flat.CALL_ONCE, options(103, 2)),
     "STABLEHLO_WHILE": (200, flat.options2(15, 1, 2)),
@@ -833,6 +835,21 @@ def test_shared_operators(kit):
     done = kit.tools.run(kit.tools.permute_tool, path, "last", output)
     assert done.returncode == 65 and "shares its operators" in done.stderr
     assert kit.tools.plan(path)["programs"][1]["peak_before"] == 192
+
+
+# ---- The models that are kept ----
+
+
+@pytest.mark.parametrize("name", made.contents())
+def test_made_models(kit, name):
+    """tests/data/tflite/made holds what made.py makes, and all of it can be permuted."""
+    data = made.contents()[name]
+    kept = Path(__file__).resolve().parent.parent / "data/tflite/made" / name
+    assert kept.read_bytes() == data
+    for seed in ("last", 1, 2, 3):
+        kit.permute(data, seed)
+    done = kit.tools.run(kit.tools.torture, kept, "--sample", 2000, 1)
+    assert done.returncode == 0, done.stderr
 
 
 # ---- Speed ----

@@ -1,4 +1,4 @@
-/* torture MODEL [--from BYTE] [--to BYTE] [--sample N SEED] - hostile .tflite files, in process.
+/* torture MODEL [--from BYTE] [--to BYTE] [--flips all] [--sample N SEED] - hostile .tflite files.
  *
  * Every byte of MODEL's structure (all but the data of constants) takes other values, and MODEL is
  * cut short at every length up to 4 KiB; each such file goes through all that peakproof does
@@ -14,15 +14,16 @@
 #include "format/tflite_schema.h"
 
 enum { CUTS = 4096 };
-/* What a byte is changed by (exclusive or): single bits, and all of them. */
-static const uint8_t flips[] = {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff};
-enum { FLIPS = sizeof flips };
+/* What a byte is changed by (exclusive or): the lowest and the highest bit, all of them, then the
+ * other single ones. */
+static const uint8_t flips[] = {0x01, 0x80, 0xff, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40};
+enum { FLIPS = sizeof flips, FEW = 3 };
 
 static uint64_t tried, refused;
 
 static void try(const uint8_t *bytes, size_t size, uint64_t seed) {
   tried++;
-  refused += exercise(bytes, size, seed) != PP_OK;
+  refused += exercise(bytes, size, seed, false) != PP_OK;
 }
 
 /* Marks the bytes that are data of constants: with 0 in `structure`. */
@@ -48,11 +49,14 @@ int main(int count, char **argument) {
   pp_error error;
   size_t from = 0, to = SIZE_MAX;
   uint64_t sample = 0, seed = 0;
+  int some = FEW;
   for (int i = 2; i + 1 < count; i += 2) {
     if (!strcmp(argument[i], "--from"))
       from = strtoull(argument[i + 1], NULL, 10);
     else if (!strcmp(argument[i], "--to"))
       to = strtoull(argument[i + 1], NULL, 10);
+    else if (!strcmp(argument[i], "--flips"))
+      some = strcmp(argument[i + 1], "all") ? FEW : FLIPS;
     else if (!strcmp(argument[i], "--sample") && i + 2 < count) {
       sample = strtoull(argument[i + 1], NULL, 10);
       seed = strtoull(argument[++i + 1], NULL, 10);
@@ -86,7 +90,7 @@ int main(int count, char **argument) {
     for (size_t at = from; at < to; at++) {
       if (at < CUTS)
         try(bytes, at, at);
-      for (int which = 0; which < FLIPS && structure[at]; which++)
+      for (int which = 0; which < some && structure[at]; which++)
         flip(bytes, size, at, which);
     }
   }
