@@ -21,6 +21,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 all: build
 
 # Debian packages and a virtual environment: .ci/setup WHAT installs what is missing, once.
+$(VENV)/.ci: $(VENV)/.test
 $(VENV)/.test: $(VENV)/.demo
 $(VENV)/.demo: $(VENV)/.build
 $(VENV)/.%: .ci/setup .ci/packages.txt .ci/requirements.txt
@@ -53,7 +54,7 @@ demo: build $(VENV)/.demo
 	@BUILD=$(BUILD) examples/demo.sh
 
 # CI=1 (set by .ci/run) adds the suites that take minutes.
-test: build build-test build-sanitize $(if $(CI),build-bench build-clang build-fuzz)
+test: build build-test build-sanitize $(if $(CI),$(VENV)/.ci build-bench build-clang build-fuzz)
 	@$(PYTHON) tests/run --build $(BUILD) $(if $(CI),--ci) $(SUITES)
 
 format: $(VENV)/.test
