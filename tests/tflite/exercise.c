@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/onnx.h"
 #include "format/tflite.h"
 #include "memory.h"
 
@@ -108,7 +109,8 @@ static void check_written(const pp_model *model, pp_index *const *order, const s
   pp_index **found;
   pp_status status = read_copy(out->bytes, out->size, &written, &error);
   REQUIRE(!status, "the written file cannot be read: %s", error.message);
-  status = pp_tflite_compare(model, written, &found, &error);
+  status = (model->format == PP_FORMAT_ONNX ? pp_onnx_compare : pp_tflite_compare)(model, written,
+                                                                                   &found, &error);
   REQUIRE(!status, "the written file is another model: %s", error.message);
   for (size_t i = 0; i < model->programs; i++)
     REQUIRE(!memcmp(found[i], order[i], statements[i] * sizeof(pp_index)),
@@ -161,7 +163,7 @@ pp_status exercise(const uint8_t *bytes, size_t size, uint64_t seed, bool thorou
     require_refusal(status, &error, size);
     return status;
   }
-  if (model->format == PP_FORMAT_TFLITE)
+  if (model->format == PP_FORMAT_TFLITE || model->format == PP_FORMAT_ONNX)
     exercise_model(model, &seed, thorough);
   pp_model_free(model);
   return PP_OK;
