@@ -322,6 +322,73 @@ pp_status pp_arena_greedy(const pp_buffer *buffer, size_t buffers, int64_t align
 pp_status pp_arena_check(const pp_buffer *buffer, size_t buffers, int64_t alignment,
                          const int64_t *offset, int64_t *bytes, pp_error *error);
 
+/* ---- Recomputation --------------------------------------------------------------------------- */
+
+/* When the lowest peak of any order is still too high: drop a value and make it again, by the chain
+ * of statements that makes it, before a late use (THEORY.md section 4, doc/remat.md). Only pure
+ * statements with known macs run again, into fresh storages, from bytes that are the same as the
+ * first time. */
+typedef struct pp_remat pp_remat;
+
+/* What is known of a point of the curve. */
+typedef enum pp_remat_status {
+  PP_REMAT_HEURISTIC = 0,   /* found, not proved best */
+  PP_REMAT_EXACT_ORDER = 1, /* first runs in the planned order: none with a peak as low costs less,
+                               and none as cheap has a lower peak */
+  PP_REMAT_EXACT = 2        /* the same of all orders and all repetitions */
+} pp_remat_status;
+/* "heuristic", "exact-order", "exact". */
+const char *pp_remat_status_name(pp_remat_status status);
+
+typedef struct pp_remat_options {
+  pp_options solve;       /* time_limit and state_limit are for all of the work; states are those of
+                             the exact methods, and the default is meant for seconds */
+  int32_t cap;            /* how often a statement may run; 0: 2 */
+  const int32_t *caps;    /* or, if not NULL, of each statement (at least 1) */
+  int64_t max_extra_macs; /* no point that costs more is wanted; negative: any */
+} pp_remat_options;
+
+/* A point: what the runs beyond the first of each statement cost, and the peak that they allow. */
+typedef struct pp_remat_point {
+  int64_t peak;
+  int64_t extra_macs;
+  int64_t extra_bytes; /* written by the extra runs: elementwise work has no macs */
+  size_t extra_runs;
+  pp_remat_status status;
+} pp_remat_point;
+
+/* Looks for the curve of (peak, extra cost) from a plan of the program. Point 0 has no extra run
+ * and the plan's peak. If that is the floor nothing else is tried: no order and no recomputation of
+ * whole statements goes below it (pp_remat_floor). `options` may be NULL. */
+pp_status pp_remat_solve(const pp_program *program, const pp_plan *plan,
+                         const pp_remat_options *options, pp_remat **remat, pp_error *error);
+void pp_remat_free(pp_remat *remat);
+
+/* The floor, whether it is the plan's peak, and the statement that sets it (or -1). */
+bool pp_remat_at_floor(const pp_remat *remat);
+int64_t pp_remat_floor(const pp_remat *remat, pp_index *statement);
+/* Peaks fall and costs (macs, then bytes) rise from point to point; at least one point. */
+size_t pp_remat_points(const pp_remat *remat);
+pp_remat_point pp_remat_point_of(const pp_remat *remat, size_t point);
+/* Sums over the program: of macs, and how many statements may run again. */
+int64_t pp_remat_macs(const pp_remat *remat);
+pp_index pp_remat_repeatable(const pp_remat *remat);
+bool pp_remat_limited(const pp_remat *remat); /* a limit or an interrupt cut the work short */
+double pp_remat_seconds(const pp_remat *remat);
+int64_t pp_remat_states(const pp_remat *remat); /* of the exact methods */
+
+/* A point as a program like any other: to be planned, certified and realized. */
+typedef struct pp_rewriting pp_rewriting;
+pp_status pp_remat_rewrite(const pp_remat *remat, size_t point, pp_rewriting **rewriting,
+                           pp_error *error);
+void pp_rewriting_free(pp_rewriting *rewriting);
+/* In its original order it has the point's peak. Storages below pp_program_storages() of the
+ * original are the original ones, with their flags. Names of what is added end in ~1, ~2, ... */
+const pp_program *pp_rewriting_program(const pp_rewriting *rewriting);
+/* The original statement (storage) that each statement (storage) repeats. */
+const pp_index *pp_rewriting_statements(const pp_rewriting *rewriting);
+const pp_index *pp_rewriting_storages(const pp_rewriting *rewriting);
+
 #ifdef __cplusplus
 }
 #endif

@@ -310,6 +310,46 @@ static void multiply(const pp_tflite *tflite, pp_flat_vector shape, uint32_t fro
       *product = PP_MACS_UNKNOWN;
 }
 
+/* Weights of rank 2 meet every vector of the input once: a step of a sequence, a row of a batch.
+ * Peepholes and biases are elementwise. */
+static int64_t recurrent_macs(const pp_tflite *tflite, const pp_tflite_subgraph *subgraph,
+                              size_t operator_) {
+  pp_flat_vector inputs = pp_flat_elements(&tflite->flat, operator_, OPERATOR_INPUTS);
+  pp_flat_vector in = shape_of(tflite, subgraph, operator_, OPERATOR_INPUTS, 0);
+  int64_t sum = 0, vectors = 1;
+  if (!in.count)
+    return PP_MACS_UNKNOWN;
+  multiply(tflite, in, 0, in.count - 1, &vectors);
+  for (uint32_t i = 1; i < inputs.count; i++) {
+    int32_t tensor = pp_tflite_int(tflite, inputs, i);
+    pp_flat_vector weights = shape_of(tflite, subgraph, operator_, OPERATOR_INPUTS, i);
+    int64_t macs = vectors;
+    if (weights.count != 2 ||
+        tflite->kind[(size_t)subgraph->tensor + (size_t)tensor] != TENSOR_CONSTANT)
+      continue;
+    multiply(tflite, weights, 0, 2, &macs);
+    if (macs == PP_MACS_UNKNOWN || __builtin_add_overflow(sum, macs, &sum))
+      return PP_MACS_UNKNOWN;
+  }
+  return sum;
+}
+
+/* What multiplies in ways not counted here. */
+static bool is_uncounted(int32_t builtin) {
+  return builtin == BUILTIN_RFFT2D || builtin == BUILTIN_STABLEHLO_CONVOLUTION ||
+         builtin == BUILTIN_STABLEHLO_DOT_GENERAL;
+}
+
+/* Of elementwise operators and of those that only move data: none. */
+static int64_t other_macs(const pp_tflite *tflite, const pp_tflite_subgraph *subgraph,
+                          size_t operator_) {
+  int32_t builtin = pp_tflite_operator_code(tflite, operator_)->builtin;
+  pp_tflite_class class = pp_tflite_operator_class(builtin);
+  if (class == CLASS_RECURRENT)
+    return recurrent_macs(tflite, subgraph, operator_);
+  return class == CLASS_PURE && !is_uncounted(builtin) ? 0 : PP_MACS_UNKNOWN;
+}
+
 int64_t pp_tflite_macs(const pp_tflite *tflite, const pp_tflite_subgraph *subgraph,
                        size_t operator_) {
   const pp_flat *flat = &tflite->flat;
@@ -334,6 +374,12 @@ int64_t pp_tflite_macs(const pp_tflite *tflite, const pp_tflite_subgraph *subgra
       return PP_MACS_UNKNOWN;
     multiply(tflite, weights, 0, 4, &macs);
     break;
+  case BUILTIN_CONV_3D_TRANSPOSE: /* inputs: shape, weights, values */
+    if (weights.count != 5 || third.count != 5)
+      return PP_MACS_UNKNOWN;
+    multiply(tflite, weights, 0, 4, &macs); /* depth, height, width, out, in */
+    out = third;
+    break;
   case BUILTIN_TRANSPOSE_CONV: /* inputs: shape, weights (out, height, width, in), values */
     if (weights.count != 4 || third.count != 4)
       return PP_MACS_UNKNOWN;
@@ -355,7 +401,7 @@ int64_t pp_tflite_macs(const pp_tflite *tflite, const pp_tflite_subgraph *subgra
     break;
   }
   default:
-    return PP_MACS_UNKNOWN;
+    return other_macs(tflite, subgraph, operator_);
   }
   multiply(tflite, out, 0, out.count, &macs);
   return macs;
