@@ -37,11 +37,47 @@ Record trap_lines := Trap {
   trap_bases : list base_lines
 }.
 
+Record probe_lines := Probe {
+  probe_line : N;
+  probe_from : N;
+  probe_to : N;
+  probe_chains : list chain
+}.
+
+(** A step of the exact search: in the program, or ([reverse]) in the reversed one. *)
+Inductive search_step :=
+| Pivot (line : N) (reverse : bool) (v : N)
+| Commit_each (line : N) (reverse : bool) (l : list N)
+| Commit_to (line : N) (reverse : bool) (l : list N) (chains : list chain).
+
+(** A line about the states of a block. *)
+Inductive state_line :=
+| Declare (line state v : N)
+| Claim_next (line state : N)
+| Claim_commit (line state to : N) (chains : list chain)
+| Claim_reached (line state start : N) (path : list N).
+
+Record block_lines := Block {
+  block_line : N;
+  block_statements : list N;
+  block_chains : list chain;
+  block_states : list state_line
+}.
+
+Record search_lines := Search_lines {
+  search_line : N;
+  search_steps : list search_step;
+  explore_line : N;
+  explore_reverse : bool;
+  search_blocks : list block_lines
+}.
+
 Inductive proof :=
 | No_proof
 | Floor (line : N) (statement : N)
 | Start (line : N)                   (* the bytes live before the first statement *)
-| Trap_proof (t : trap_lines).
+| Trap_proof (t : trap_lines)
+| Search_proof (s : search_lines).
 
 Record certificate := Certificate {
   order_line : N;
@@ -50,6 +86,7 @@ Record certificate := Certificate {
   the_peak : N;
   bound_line : N;
   the_bound : N;
+  the_probes : list probe_lines;
   the_proof : proof;
   last_line : N
 }.
@@ -80,7 +117,31 @@ Inductive lie :=
 | Storage_ended (s : N)
 | Storage_fixed (s : N)              (* the exit accesses it, or it is constant *)
 | Storage_overloaded (s : N)
-| Run_broken (s : N).
+| Run_broken (s : N)
+| Probe_same (v : N)
+| Probe_circle                       (* proves the bound, but something follows *)
+| Probe_without_proof
+| Statement_not_ready (v : N)
+| Statement_outside (v : N)          (* of the middle, or of the block *)
+| Statement_twice (v : N)
+| Memory_grows (v : N)
+| Memory_not_least (shown bytes : N)
+| Chains_not_needed
+| Not_comparable (v u : N)
+| Pivot_outside (v : N)
+| Blocks_empty
+| Blocks_joined (v : N)              (* a dependence, or a storage, joins its block to another *)
+| Blocks_miss (v : N)
+| State_unknown (state : N)
+| State_twice (state : N)
+| State_not_claimed (state : N)
+| State_claimed_twice (state : N)
+| State_below_start (state : N)
+| State_not_larger (state : N)
+| State_other (state : N)
+| Step_costs_too_much (v : N)
+| Start_not_claimed
+| No_block_stuck.
 
 (** A lie about a reversed program, told about the program itself. *)
 Definition rename_lie (f : N -> N) (l : lie) : lie :=
@@ -95,6 +156,15 @@ Definition rename_lie (f : N -> N) (l : lie) : lie :=
   | Anchor_twice v => Anchor_twice (f v)
   | Anchor_before_anchor v => Anchor_before_anchor (f v)
   | Anchor_not_before_exit v => Anchor_not_before_exit (f v)
+  | Statement_not_ready v => Statement_not_ready (f v)
+  | Statement_outside v => Statement_outside (f v)
+  | Statement_twice v => Statement_twice (f v)
+  | Memory_grows v => Memory_grows (f v)
+  | Not_comparable v u => Not_comparable (f v) (f u)
+  | Pivot_outside v => Pivot_outside (f v)
+  | Blocks_joined v => Blocks_joined (f v)
+  | Blocks_miss v => Blocks_miss (f v)
+  | Step_costs_too_much v => Step_costs_too_much (f v)
   | _ => l
   end.
 

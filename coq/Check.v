@@ -51,6 +51,7 @@ Definition check_proof (preds : table (list N)) (start : N) (c : certificate) : 
       require (v <? statements p) line (Exit_is_none v);;
       require (bound <=? floor p v) line (Floor_is (floor p v))
   | Start line => require (bound <=? start) line (Floor_is start)
+  | Search_proof s => Refuted (search_line s) Bound_without_proof
   | Trap_proof t =>
       if trap_reverse t then
         let q := reverse p in
@@ -80,7 +81,7 @@ Lemma check_proof_sound preds start c :
   check_proof preds start c = Accepted tt ->
   forall order, legal p order -> the_bound c <= peak p order.
 Proof.
-  intros Hwf -> -> H order Hl. unfold check_proof in H. destruct (the_proof c) as [ | line v | line | t ].
+  intros Hwf -> -> H order Hl. unfold check_proof in H. destruct (the_proof c) as [ | line v | line | t | s ]; [ | | | | discriminate ].
   - apply require_accepted, N.eqb_eq in H. lia.
   - apply bind_accepted in H. destruct H as ([] & Hv & H).
     apply require_accepted, N.ltb_lt in Hv. apply require_accepted, N.leb_le in H.

@@ -242,4 +242,17 @@ Proof.
   - intros u [ [ -> | H ] | H ]; auto.
 Qed.
 
+(** The set that a search has seen is what it has found. *)
+Lemma seen_found preds stop fuel : forall stack r,
+  (forall u, mem u (seen r) = true -> In u (found r)) ->
+  forall u, mem u (seen (search_from preds stop fuel stack r)) = true ->
+  In u (found (search_from preds stop fuel stack r)).
+Proof.
+  induction fuel as [ | fuel IH ]; intros stack r H; [ exact H | ].
+  destruct stack as [ | w stack ]; [ exact H | ]. cbn [search_from].
+  destruct (mem w (seen r)); [ now apply IH | ].
+  destruct (mem w stop); apply IH; cbn [seen found]; [ assumption | ].
+  intro u. rewrite mem_add, orb_true_iff, N.eqb_eq. intros [ -> | A ]; [ now left | right; auto ].
+Qed.
+
 End Graph.

@@ -107,16 +107,7 @@ Proof.
     assert (E4 : backwards order = (backwards l2 ++ u :: m1) ++ v :: m2).
     { rewrite E2. now rewrite <- app_assoc. }
     rewrite E in E4, Hnd.
-    assert (Hdone : done = backwards l2 ++ u :: m1).
-    { clear - E4 Hnd. revert E4 Hnd. generalize (backwards l2 ++ u :: m1) as l.
-      induction done as [ | a done IH ]; intros l E Hnd.
-      - destruct l as [ | b l ]; [ reflexivity | ].
-        cbn in E, Hnd. injection E as -> E. inversion Hnd as [ | ? ? Hn _ ].
-        exfalso. apply Hn. rewrite E. apply in_elt.
-      - destruct l as [ | b l ]; cbn in E, Hnd; injection E as -> E;
-          inversion Hnd as [ | ? ? Hn Hnd' ]; subst.
-        + exfalso. apply Hn. apply in_elt.
-        + f_equal. now apply IH. }
+    assert (Hdone : done = backwards l2 ++ u :: m1) by (eapply NoDup_split; eauto).
     rewrite Hdone. apply in_elt.
 Qed.
 

@@ -145,31 +145,30 @@ Variable bound : N.
 
 (** ** Pivots: a statement that is comparable with all others *)
 
-Definition comparable (v : N) : Prop :=
-  forall u, u < statements p -> u = v \/ ancestor p u v \/ ancestor p v u.
-
 Lemma down_set_ancestor S u v : down_set p S -> S v = true -> ancestor p u v -> S u = true.
 Proof.
   intros HS Hv H. induction H as [ u v H | u x v H IH H' ]; [ eauto | ]. apply IH. eauto.
 Qed.
 
-(** Each way goes through the state in which [v] has just run. *)
+(** Each way goes through the state [Q] in which [v] has just run: all others are its ancestors,
+    these are in [Q], or its descendants. *)
 Theorem pivot v S Q R :
-  down_set p S -> v < statements p -> comparable v ->
-  (forall u, u < statements p -> Q u = true <-> u = v \/ ancestor p u v) ->
+  down_set p S -> v < statements p -> Q v = true ->
+  (forall u, u < statements p -> Q u = true -> u = v \/ ancestor p u v) ->
+  (forall u, u < statements p -> Q u = false -> ancestor p v u) ->
   includes p S Q -> includes p Q R ->
   reaches p bound S R -> reaches p bound Q R.
 Proof.
-  intros HS Hv Hcomp HQ HSQ HQR (path & G & E).
+  intros HS Hv HQv HQ HQ' HSQ HQR (path & G & E).
   destruct (S v) eqn:Sv.
   - exists path. assert (F : same p S Q).
-    { intros u Hu. apply eq_iff_eq_true. split; [ now apply HSQ | ]. rewrite HQ by assumption.
-      intros [ -> | A ]; [ assumption | now apply (down_set_ancestor S u v) ]. }
+    { intros u Hu. apply eq_iff_eq_true. split; [ now apply HSQ | ].
+      intro A. destruct (HQ u Hu A) as [ -> | B ]; [ assumption | now apply (down_set_ancestor S u v) ]. }
     split; [ now apply (goes_same p bound path S) | ].
     intros u Hu. rewrite <- E by assumption. symmetry. now apply (same_after p path).
   - assert (Hin : In v path).
     { assert (A : after S path v = true).
-      { rewrite E by assumption. apply HQR; [ assumption | ]. apply HQ; auto. }
+      { rewrite E by assumption. now apply HQR. }
       apply after_spec in A. destruct A; congruence. }
     apply in_split in Hin. destruct Hin as (l & l' & ->).
     rewrite after_app in E. apply goes_app in G. destruct G as [ G1 G2 ].
@@ -177,11 +176,12 @@ Proof.
     assert (HU := down_set_after p bound l S HS G1).
     set (U := after S l) in *.
     assert (F : same p (plus U v) Q).
-    { intros u Hu. apply eq_iff_eq_true. rewrite HQ by assumption.
+    { intros u Hu. apply eq_iff_eq_true.
       unfold plus. rewrite orb_true_iff, N.eqb_eq. destruct R2 as (_ & Uv & Hb). split.
-      - intros [ -> | A ]; [ now left | ]. destruct (Hcomp u Hu) as [ B | [ B | B ] ]; auto.
-        rewrite (down_set_ancestor U v u HU A B) in Uv. discriminate.
-      - intros [ -> | A ]; [ now left | right ].
+      - intros [ -> | A ]; [ assumption | ].
+        destruct (Q u) eqn:Qu; [ reflexivity | exfalso ].
+        rewrite (down_set_ancestor U v u HU A (HQ' u Hu Qu)) in Uv. discriminate.
+      - intro Qu. destruct (HQ u Hu Qu) as [ -> | A ]; [ now left | right ].
         inversion A as [ ? ? B | ? x ? B B' ]; subst; [ now apply Hb | ].
         apply (down_set_ancestor U u x); auto. }
     exists l'. split; [ now apply (goes_same p bound l' (plus U v)) | ].

@@ -142,6 +142,17 @@ Proof.
   apply NoDup_rev. cbn. constructor; [ now rewrite <- in_rev | assumption ].
 Qed.
 
+(** What stands before an element that occurs once. *)
+Lemma NoDup_split {A} (v : A) l1 : forall m1 l2 m2,
+  NoDup (l1 ++ v :: l2) -> l1 ++ v :: l2 = m1 ++ v :: m2 -> l1 = m1.
+Proof.
+  induction l1 as [ | a l1 IH ]; intros m1 l2 m2 Hnd E; destruct m1 as [ | b m1 ]; cbn in *.
+  - reflexivity.
+  - injection E as -> E. inversion Hnd as [ | ? ? Hn _ ]; subst. exfalso. apply Hn, in_elt.
+  - injection E as -> E. inversion Hnd as [ | ? ? Hn _ ]; subst. exfalso. apply Hn, in_elt.
+  - injection E as -> E. inversion Hnd; subst. f_equal. eapply IH; eauto.
+Qed.
+
 (** ** Sums *)
 
 Fixpoint sum {A} (f : A -> N) (l : list A) : N :=

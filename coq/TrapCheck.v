@@ -15,23 +15,31 @@ Definition lasting_storages (p : program) (inside : state) : set :=
     (add_all (filter (fun s => live_out (storage_of p s)) (ids (storages p))) empty).
 
 Lemma mem_lasting_storages p inside s :
+  mem s (lasting_storages p inside) = true <->
+  live_out (storage_of p s) = true /\ s < storages p \/
+  exists u, u < statements p /\ inside u = false /\ touches p u s = true.
+Proof.
+  unfold lasting_storages. setoid_rewrite <- in_ids at 2.
+  assert (H : forall l t,
+    mem s (fold_left (fun t v => if inside v then t else add_all (touched p v) t) l t) = true <->
+    mem s t = true \/ exists u, In u l /\ inside u = false /\ touches p u s = true).
+  { induction l as [ | v l IH ]; cbn [fold_left In]; intro t.
+    - split; [ tauto | ]. intros [ | (u & [] & _) ]; assumption.
+    - rewrite IH. destruct (inside v) eqn:E.
+      + split.
+        * intros [ A | (u & A & B) ]; eauto 7.
+        * intros [ A | (u & [ <- | A ] & B & C) ]; [ auto | congruence | eauto 7 ].
+      + rewrite mem_add_all, orb_true_iff, existsb_eqb. unfold touched. rewrite in_touched. split.
+        * intros [ [ A | A ] | (u & A & B) ]; eauto 7.
+        * intros [ A | (u & [ <- | A ] & B & C) ]; eauto 7. }
+  rewrite H, mem_of_list, filter_In, in_ids. tauto.
+Qed.
+
+Lemma lasting_storages_sound p inside s :
   mem s (lasting_storages p inside) = true ->
   live_out (storage_of p s) = true \/
   exists u, u < statements p /\ inside u = false /\ touches p u s = true.
-Proof.
-  unfold lasting_storages.
-  assert (H : forall l t, (forall v, In v l -> v < statements p) ->
-    mem s (fold_left (fun t v => if inside v then t else add_all (touched p v) t) l t) = true ->
-    mem s t = true \/ exists u, u < statements p /\ inside u = false /\ touches p u s = true).
-  { induction l as [ | v l IH ]; cbn; intros t Hl H; [ now left | ].
-    apply IH in H; [ | auto ]. destruct H as [ H | ]; [ | now right ].
-    destruct (inside v) eqn:E; [ now left | ].
-    rewrite mem_add_all, orb_true_iff, existsb_eqb in H. destruct H as [ H | H ]; [ | now left ].
-    right. exists v. repeat split; auto. now apply in_touched. }
-  intro Hs. apply H in Hs; [ | intro v; apply in_ids ].
-  destruct Hs as [ Hs | ]; [ left | now right ].
-  apply mem_of_list, filter_In in Hs. tauto.
-Qed.
+Proof. rewrite mem_lasting_storages. tauto. Qed.
 
 Section TrapCheck.
 
@@ -742,7 +750,7 @@ Proof.
   assert (Hcostly : forall v, mem v exits = true -> costly p (fun u => mem u T) bound v).
   { refine (fold_invariant _ (fun _ (s : set) => forall v, mem v s = true -> costly p (fun u => mem u T) bound v)
       _ _ _ Hexits _ _).
-    - intros done g s s' _ Hs Hg v Hv. eapply check_base_sound; eauto using mem_lasting_storages.
+    - intros done g s s' _ Hs Hg v Hv. eapply check_base_sound; eauto using lasting_storages_sound.
     - intros v. rewrite mem_empty. discriminate. }
   assert (Hall : forall v, In v (ids (statements p)) ->
     mem v T || mem v exits || negb (forallb (fun u => mem u T) (get [] v preds)) = true).
