@@ -1,5 +1,6 @@
 /* peakproof-check in this process: its file is compiled in, not linked to. */
 #define PEAKPROOF_CHECK_NO_MAIN
+#pragma GCC diagnostic ignored "-Wunused-function"
 #include "../../check/peakproof-check.c"
 
 #include "checker.h"
