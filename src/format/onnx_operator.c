@@ -244,6 +244,8 @@ int64_t pp_onnx_macs(const pp_onnx *onnx, const pp_onnx_node *node) {
                                              NULL};
   static const char *const recurrences[] = {"LSTM", "GRU", "RNN", NULL};
   static const char *const products[] = {"MatMul", "MatMulInteger", "QLinearMatMul", NULL};
+  static const char *const uncounted[] = {"CausalConvWithState", "DFT",  "Det",    "ImageDecoder",
+                                          "LinearAttention",     "STFT", "SwiGLU", NULL};
   const pp_onnx_value *first = input(onnx, node, 0), *out = output(onnx, node, 0);
   if (node->class != CLASS_PURE)
     return PP_MACS_UNKNOWN;
@@ -264,5 +266,8 @@ int64_t pp_onnx_macs(const pp_onnx *onnx, const pp_onnx_node *node) {
     return recurrence(onnx, node);
   if (!strcmp(node->operator_, "Attention") && !*node->domain)
     return attention(onnx, node);
-  return strcmp(node->operator_, "Einsum") ? PP_MACS_UNKNOWN : einsum(onnx, node);
+  if (!strcmp(node->operator_, "Einsum"))
+    return einsum(onnx, node);
+  /* Of elementwise operators and of those that only move data: none. */
+  return *node->domain || is_one_of(node, uncounted) ? PP_MACS_UNKNOWN : 0;
 }
