@@ -3,26 +3,24 @@
  * It shares no code with the solver and knows none of its algorithms: it reads the program, derives
  * the dependences again, follows the links of the chains that the certificate lists, and adds
  * integers. The rules are those of doc/certificate.md; why they suffice is THEORY.md section 2.
- * Both files are read as streams and may be hostile: every number is range-checked, no sum can
- * overflow, nothing is recursive. Memory is linear in the program. */
+ * Both files may be hostile: numbers are range-checked, no sum can overflow, nothing is recursive,
+ * and memory is linear in the program. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char version[] = "peakproof-check 0.1.0, certificates version 1\n";
 static const char usage[] =
     "usage: peakproof-check [--help | --version] PROGRAM.json PROOF.cert\n\n"
     "  s VERIFIED peak P bound L [optimal]   exit 0; the order is legal, its peak is P, none is < "
     "L\n"
     "  s REFUTED line N: reason              exit 1; well formed, but it lies\n"
     "  s MALFORMED line N: reason            exit 65; program or certificate cannot be read\n\n"
-    "Other exits: 64 wrong usage, 66 cannot open, 71 out of memory, 74 cannot read or write.\n"
+    "64: wrong usage, 66: cannot open, 71: out of memory, 74: cannot read or write.\n"
     "A certificate is text, one fact a line, its parts separated by single spaces:\n\n"
     "  p peakproof 1           format and version\n"
     "  h HEX                   SHA-256 of the program file\n"
@@ -34,19 +32,16 @@ static const char usage[] =
     "  t f|r COUNT ID ...      trap: the first (f) or last (r) COUNT of the order, and these\n"
     "  b ID ...                anchors of a base, whose chains serve the exits below\n"
     "  c WEIGHT S U,..,U S ..  a chain: storages joined by runs of statements\n"
-    "  e ID                    an exit of the trap; its own chains follow\n"
-    "  q                       the end\n\n"
+    "  e ID                    an exit of the trap; its own chains follow; the end is: q\n\n"
     "doc/certificate.md gives the rules and says why they prove the bound.\n";
 
 enum { VERIFIED = 0, REFUTED = 1, USAGE = 64, MALFORMED = 65 }; /* exit codes */
 enum { NO_INPUT = 66, NO_MEMORY = 71, IO = 74 };
-
 typedef int32_t id; /* of a statement, a storage or an access */
 enum { NONE = -1, END = -1, ID_MAX = INT32_MAX - 2, MANY = ID_MAX / 4 };
 
 /* ---- Verdicts and memory ---- */
 
-/* What one check owns. */
 struct context {
   jmp_buf end;
   int status; /* REFUTED already while the rest of a certificate that lied is read */
@@ -56,7 +51,7 @@ struct context {
 
 struct block {
   struct block *next;
-  max_align_t memory[];
+  int64_t memory[];
 };
 
 /* Settles the verdict. A lie does not end the check, for form comes first; the first one counts. */
@@ -83,7 +78,6 @@ static void *take(struct context *x, size_t count, size_t size) {
   return block->memory;
 }
 
-/* Makes room for one item more; arrays grow at powers of 2. */
 static void *grow(struct context *x, void *old, id count, size_t size) {
   if (count > 0 && (count < 64 || count & (count - 1)))
     return old;
@@ -91,7 +85,7 @@ static void *grow(struct context *x, void *old, id count, size_t size) {
   return count ? memcpy(grown, old, (size_t)count * size) : grown;
 }
 
-/* One more item of an array that grows. */
+/* One more item of an array, which grows at powers of 2. */
 #define PUSH(x, array, count)                                                                      \
   *((array) = grow(x, array, count, sizeof *(array)), (array) + (count)++)
 
@@ -151,7 +145,6 @@ static void sha256_end(uint32_t state[8], const void *rest, uint64_t length, cha
 /* ---- Input ---- */
 
 enum { BUFFER = 1 << 14 }; /* whole blocks of SHA-256 */
-
 struct input {
   struct context *x;
   const char *name; /* for messages */
@@ -205,20 +198,15 @@ static void require(struct input *in, bool good, const char *what) {
 
 /* A number of up to `limit`, without sign or leading zeros, as both files have them. */
 static int64_t number(struct input *in, int64_t limit) {
-  int64_t value = 0;
-  int c = peek(in), digits = 0;
-  for (; c >= '0' && c <= '9'; digits++, c = peek(in)) {
+  int64_t value = 0, digits = 0;
+  for (int c; (c = peek(in)) >= '0' && c <= '9'; digits++) {
     require(in, digits == 0 || value > 0, "leading zero");
     require(in, value <= (INT64_MAX - (c - '0')) / 10, "the number exceeds 2^63-1");
     value = value * 10 + (get(in) - '0');
   }
   require(in, digits > 0, "a number expected");
-  require(in, value <= limit, "the number is too large");
+  require(in, value <= limit, "the number is out of range");
   return value;
-}
-
-static id index_of(struct input *in, int64_t count) {
-  return (id)number(in, count - 1);
 }
 
 static void text(struct input *in, const char *expected) {
@@ -233,7 +221,7 @@ struct range {
 };
 
 struct statement {
-  int64_t work, line;
+  int64_t work, line, own; /* own: work and the storages that it accesses */
   id access; /* its accesses: program.access from here to that of the next statement */
   id use;    /* the storages that it accesses, each once, ascending: likewise */
 };
@@ -255,6 +243,7 @@ struct entry {
 
 struct program {
   id n, m, pairs, ranges, accesses;
+  int64_t at_start;             /* bytes that are live before the first statement */
   struct statement *statements; /* n, and one behind the last */
   struct storage *storages;     /* m, and the pairs, and one behind */
   struct range *range;          /* the first: the whole of any storage */
@@ -278,8 +267,7 @@ static bool expect(struct input *in, int c) {
   return true;
 }
 
-/* Reads `before`, unless it is 0, and an integer. */
-static int64_t json_number(struct input *in, int before, int64_t limit) {
+static int64_t json_number(struct input *in, int before, int64_t limit) { /* before: or 0 */
   if (before)
     expect(in, before);
   token(in);
@@ -409,7 +397,6 @@ static void json_part(struct input *in, struct program *p, int k) {
   }
 }
 
-/* Judges what only the whole file shows. */
 static void check_program(struct input *in, struct program *p) {
   int64_t sum = 0;
   for (id s = 0; s < p->m; sum += p->storages[s++].size)
@@ -427,6 +414,8 @@ static void check_program(struct input *in, struct program *p) {
     require(in, end <= p->storages[e->storage].size, "the statement accesses bytes beyond the end");
     p->storages[e->storage].flags |= ACCESSED;
   }
+  for (struct storage *s = p->storages; s < p->storages + p->m; s++)
+    p->at_start += (s->flags & LIVE_IN) && (s->flags & (ACCESSED | LIVE_OUT)) ? s->size : 0;
 }
 
 /* Sorts the accesses, by counting: for each storage, then for each statement. */
@@ -459,9 +448,12 @@ static void sort_accesses(struct context *x, struct program *p) {
   for (id i = 0; i < p->n; i++) {
     for (id k = v[i].access; k < v[i + 1].access; k++) {
       id used = entry[p->access[k]].storage;
-      if (used < p->m && (uses == v[i].use || p->use[uses - 1] != used))
+      if (used < p->m && (uses == v[i].use || p->use[uses - 1] != used)) {
         p->use[uses++] = used;
+        v[i].own += s[used].size;
+      }
     }
+    v[i].own += v[i].work;
     v[i + 1].use = uses;
   }
 }
@@ -496,10 +488,9 @@ static id find_access(const struct program *p, id v, id s) {
   id from = p->statements[v].access, to = p->statements[v + 1].access;
   while (from < to) {
     id middle = from + (to - from) / 2;
-    if (p->entry[p->access[middle]].storage < s)
-      from = middle + 1;
-    else
-      to = middle;
+    bool later = p->entry[p->access[middle]].storage < s;
+    from = later ? middle + 1 : from;
+    to = later ? to : middle;
   }
   return from;
 }
@@ -560,7 +551,7 @@ static id next(struct near *w) {
   return NONE;
 }
 
-/* ---- Certificate: form ---- */
+/* ---- Certificate ---- */
 
 /* All that is known while a certificate is read. After the first lie the rest is still read, but
  * what it says is not looked at: where it would be, `lied` is asked. */
@@ -571,7 +562,6 @@ struct proof {
   int64_t n, m; /* as line n says: the program's, or a lie */
   id *order;    /* p->n statements */
   int64_t peak, bound;
-  id bound_line;
 };
 
 static bool lied(const struct proof *c) {
@@ -579,13 +569,10 @@ static bool lied(const struct proof *c) {
 }
 
 /* What is demanded is a matter of truth: else `line` lies. A format and its arguments follow. */
+#define LIE "s REFUTED line %" PRId64 ": "
 #define DEMAND(c, line, good, format, ...)                                                         \
-  do {                                                                                             \
-    if (!lied(c) && !(good))                                                                       \
-      say((c)->x, REFUTED, "s REFUTED line %" PRId64 ": " format, (int64_t)(line), __VA_ARGS__);   \
-  } while (0)
+  (void)(lied(c) || (good) || (say((c)->x, REFUTED, LIE format, (int64_t)(line), __VA_ARGS__), 0))
 
-/* The letter of the next line. */
 static int letter(struct input *in) {
   int c = peek(in);
   require(in, c > 0 && strchr("phnoulftbceq", c), c == END ? "no end" : "unknown kind of line");
@@ -595,24 +582,22 @@ static int letter(struct input *in) {
 /* Whether the line has another argument; reads its space, or the end of the line. */
 static bool more(struct input *in) {
   int c = peek(in);
-  require(in, c == ' ' || c == '\n', "a space or the end of the line expected");
-  require(in, in->line < ID_MAX, "too many lines");
+  require(in, (c == ' ' || c == '\n') && in->line < ID_MAX,
+          "a space or the end of the line expected");
   return get(in) == ' ';
 }
 
 static id argument(struct input *in, int64_t limit) {
   text(in, " ");
-  return index_of(in, limit);
+  return (id)number(in, limit - 1);
 }
-
-/* ---- Certificate: order and peak ---- */
 
 static void read_order(struct proof *c) {
   id line = (id)c->in->line, count = 0;
   id *position = take(c->x, (size_t)c->p->n, sizeof *position); /* from 1 */
   c->order = take(c->x, (size_t)c->p->n, sizeof *c->order);
   while (more(c->in)) {
-    id v = index_of(c->in, c->n);
+    id v = (id)number(c->in, c->n - 1);
     DEMAND(c, line, !position[v], "statement %" PRId32 " stands twice in the order", v);
     if (lied(c))
       continue;
@@ -625,16 +610,9 @@ static void read_order(struct proof *c) {
       DEMAND(c, line, position[u] < position[v], "%" PRId32 " must not run before %" PRId32, v, u);
 }
 
-static int64_t live_at_start(const struct program *p) {
-  int64_t live = 0;
-  for (const struct storage *s = p->storages; s < p->storages + p->m; s++)
-    live += (s->flags & LIVE_IN) && (s->flags & (ACCESSED | LIVE_OUT)) ? s->size : 0;
-  return live;
-}
-
 /* THEORY.md section 1. No sum overflows: check_program. */
 static int64_t simulate(struct context *x, const struct program *p, const id *order) {
-  int64_t live = live_at_start(p), peak = live;
+  int64_t live = p->at_start, peak = live;
   int64_t *change = take(x, (size_t)p->n + 1, sizeof *change); /* of `live`, before each step */
   id *last = take(x, (size_t)p->m, sizeof *last);              /* step, from 1 */
   for (id k = 0; k < p->n; k++)
@@ -644,11 +622,9 @@ static int64_t simulate(struct context *x, const struct program *p, const id *or
       last[p->use[i]] = k + 1;
     }
   for (id s = 0; s < p->m; s++)
-    if (last[s] && !(p->storages[s].flags & LIVE_OUT))
-      change[last[s]] -= p->storages[s].size;
+    change[last[s]] -= last[s] && !(p->storages[s].flags & LIVE_OUT) ? p->storages[s].size : 0;
   for (id k = 0; k < p->n; k++) {
-    live += change[k];
-    int64_t step = live + p->statements[order[k]].work;
+    int64_t step = (live += change[k]) + p->statements[order[k]].work;
     peak = step > peak ? step : peak;
   }
   return peak;
@@ -678,30 +654,20 @@ static void read_head(struct proof *c, const char *hash) {
   text(in, "\nl ");
   c->bound = number(in, INT64_MAX);
   DEMAND(c, in->line, c->bound <= c->peak, "a legal order has a peak of %" PRId64, c->peak);
-  c->bound_line = (id)in->line;
   text(in, "\n");
 }
 
-/* ---- Proofs ----
- * A proof function reads the lines of a proof whose first letter has been read, and returns the
- * letter behind it; check_certificate knows them all. */
-
-/* The work of v and the storages that it accesses. */
-static int64_t own_bytes(const struct program *p, id v) {
-  int64_t sum = p->statements[v].work;
-  for (id i = p->statements[v].use; i < p->statements[v + 1].use; i++)
-    sum += p->storages[p->use[i]].size;
-  return sum;
-}
+/* ---- Proofs: each reads its lines, the first letter has been read; returns the letter behind ----
+ */
 
 static int proof_floor(struct proof *c) {
   const struct program *p = c->p;
   id line = (id)c->in->line;
-  int64_t sum = live_at_start(p);
+  int64_t sum = p->at_start;
   if (more(c->in)) {
-    id v = index_of(c->in, c->n);
+    id v = (id)number(c->in, c->n - 1);
     text(c->in, "\n");
-    sum = lied(c) ? 0 : own_bytes(p, v);
+    sum = lied(c) ? 0 : p->statements[v].own;
     for (id s = 0; s < p->m && !lied(c); s++)
       if (!(~p->storages[s].flags & (LIVE_IN | LIVE_OUT)) && !accesses(p, v, s))
         sum += p->storages[s].size;
@@ -739,13 +705,12 @@ struct trap {
   bool reverse;
   struct trap_statement *v;
   struct trap_storage *s;
-  id *stack;         /* room for all statements */
-  id exits;          /* that are not listed yet */
-  unsigned begins;   /* the flag of storages that exist at the start */
-  int64_t constants; /* storages that exist at the start and cannot have ended */
-  id base, anchors;  /* the line of the base, and how many anchors it has */
+  id *stack;                /* room for all statements */
+  id exits;                 /* that are not listed yet */
+  unsigned begins;          /* the flag of storages that exist at the start */
+  int64_t constants;        /* storages that exist at the start and cannot have ended */
+  id base, anchors, chains; /* its line; how many there are */
   struct base_chain *chain;
-  id chains;
   id exit, line;         /* statement and line; NONE while the base is read */
   int64_t sum, base_sum; /* constants and weights; for an exit, all that it is shown to cost */
 };
@@ -772,8 +737,7 @@ static void open_trap(struct proof *c, struct trap *t, id line) {
   }
   DEMAND(c, line, outside > 0, "the trap is all %" PRId32 " statements", p->n);
   for (id s = 0; s < p->m; s++)
-    if ((p->storages[s].flags & t->begins) && t->s[s].lasts)
-      t->constants += p->storages[s].size;
+    t->constants += t->s[s].lasts && p->storages[s].flags & t->begins ? p->storages[s].size : 0;
 }
 
 static void open_base(struct trap *t, id line) {
@@ -797,7 +761,7 @@ static void trap_line(struct proof *c, struct trap *t) {
   for (id i = 0; i < count && !lied(c); i++)
     t->v[c->order[t->reverse ? p->n - 1 - i : i]].in = true;
   while (more(c->in)) {
-    id v = index_of(c->in, c->n);
+    id v = (id)number(c->in, c->n - 1);
     DEMAND(c, line, !t->v[v].in, "statement %" PRId32 " stands twice in the trap", v);
     if (!lied(c))
       t->v[v].in = true;
@@ -821,10 +785,9 @@ static struct base_chain *chain_of_base(const struct trap *t, id s) {
 
 static void exclude_chain(struct trap *t, id s) {
   struct base_chain *chain = chain_of_base(t, s);
-  if (!chain)
-    return;
-  t->sum -= chain->weight;
-  chain->not_for = t->line;
+  t->sum -= chain ? chain->weight : 0;
+  if (chain)
+    chain->not_for = t->line;
 }
 
 /* What u, in A or an ancestor of the exit, accesses has begun. */
@@ -870,7 +833,7 @@ static void walk(struct proof *c, struct trap *t, id count) {
 static void base_line(struct proof *c, struct trap *t) {
   open_base(t, (id)c->in->line);
   while (more(c->in)) {
-    id v = index_of(c->in, c->n);
+    id v = (id)number(c->in, c->n - 1);
     DEMAND(c, t->base, t->v[v].in, "anchor %" PRId32 " is not in the trap", v);
     DEMAND(c, t->base, t->v[v].anchor != t->base, "anchor %" PRId32 " stands twice", v);
     if (lied(c))
@@ -901,14 +864,9 @@ static void exit_line(struct proof *c, struct trap *t) {
     exclude_chain(t, s);
     t->s[s].own = line;
   }
-  t->sum += own_bytes(c->p, v);
+  t->sum += c->p->statements[v].own;
   t->stack[0] = v;
   walk(c, t, 1);
-}
-
-static void close_exit(struct proof *c, struct trap *t) {
-  DEMAND(c, t->line, t->exit == NONE || t->sum >= c->bound,
-         "exit %" PRId32 " is shown to cost only %" PRId64, t->exit, t->sum);
 }
 
 /* Rules 1, 2 (of the first), 4, and that there is room for the weight. */
@@ -940,7 +898,8 @@ static void chain_storage(struct proof *c, struct trap *t, id s, bool first, int
 static id chain_run(struct proof *c, const struct trap *t, id s) {
   id line = (id)c->in->line, last = NONE;
   do {
-    id u = index_of(c->in, c->n), first = t->reverse ? last : u, second = t->reverse ? u : last;
+    id u = (id)number(c->in, c->n - 1), first = t->reverse ? last : u,
+       second = t->reverse ? u : last;
     DEMAND(c, line, t->v[u].in, "statement %" PRId32 " is not in the trap", u);
     DEMAND(c, line, last != NONE || accesses(c->p, u, s), "%" PRId32 " does not access it", u);
     DEMAND(c, line, last == NONE || directly_before(c->p, first, second), "no link to %" PRId32, u);
@@ -950,22 +909,22 @@ static id chain_run(struct proof *c, const struct trap *t, id s) {
 }
 
 static void chain_line(struct proof *c, struct trap *t) {
-  id line = (id)c->in->line, s = NONE, last = NONE;
+  id line = (id)c->in->line;
   text(c->in, " ");
   int64_t weight = number(c->in, INT64_MAX);
   require(c->in, weight > 0, "a weight above 0 expected");
   if (t->exit == NONE && !lied(c))
     t->chain[t->chains++] = (struct base_chain){weight, NONE};
-  text(c->in, " ");
-  do {
-    bool first = s == NONE;
-    if (!first)
-      last = chain_run(c, t, s);
-    s = first ? index_of(c->in, c->m) : argument(c->in, c->m);
-    DEMAND(c, line, first || accesses(c->p, last, s), "%" PRId32 " does not access it", last);
+  id s = argument(c->in, c->m);
+  if (!lied(c))
+    chain_storage(c, t, s, true, weight);
+  while (more(c->in)) {
+    id last = chain_run(c, t, s);
+    s = argument(c->in, c->m);
+    DEMAND(c, line, accesses(c->p, last, s), "%" PRId32 " does not access %" PRId32, last, s);
     if (!lied(c))
-      chain_storage(c, t, s, first, weight);
-  } while (more(c->in));
+      chain_storage(c, t, s, false, weight);
+  }
   DEMAND(c, line, t->s[s].lasts, "storage %" PRId32 " may have ended", s);
   if (!lied(c))
     t->sum += t->exit == NONE ? t->chain[t->chains - 1].weight : weight;
@@ -973,16 +932,19 @@ static void chain_line(struct proof *c, struct trap *t) {
 
 static int proof_trap(struct proof *c) {
   struct trap *t = take(c->x, 1, sizeof *t);
-  int before = 't', kind;
-  for (trap_line(c, t); strchr("bec", kind = letter(c->in)); before = kind) {
+  trap_line(c, t);
+  for (int kind, before = 't';; before = kind) {
+    kind = letter(c->in);
     require(c->in, kind != 'c' || before != 't', "a chain before any base or exit");
-    if (kind != 'c')
-      close_exit(c, t);
+    if (kind != 'c') /* all chains of the exit are known */
+      DEMAND(c, t->line, t->exit == NONE || t->sum >= c->bound,
+             "exit %" PRId32 " is shown to cost only %" PRId64, t->exit, t->sum);
+    if (kind != 'b' && kind != 'e' && kind != 'c') {
+      DEMAND(c, c->in->line, t->exits == 0, "exits that are not listed: %" PRId32, t->exits);
+      return kind;
+    }
     (kind == 'b' ? base_line : kind == 'e' ? exit_line : chain_line)(c, t);
   }
-  close_exit(c, t);
-  DEMAND(c, c->in->line, t->exits == 0, "exits that are not listed: %" PRId32, t->exits);
-  return kind;
 }
 
 static void check_certificate(struct input *in, const struct program *p, const char *hash) {
@@ -993,7 +955,7 @@ static void check_certificate(struct input *in, const struct program *p, const c
   if (kind == 'f' || kind == 't')
     kind = kind == 'f' ? proof_floor(c) : proof_trap(c);
   else
-    DEMAND(c, c->bound_line, c->bound == 0, "no proof of %" PRId64, c->bound);
+    DEMAND(c, in->line, c->bound == 0, "no proof of %" PRId64, c->bound);
   require(in, kind == 'q', "another kind of line expected");
   text(in, "\n");
   require(in, peek(in) == END, "something behind q");
@@ -1007,37 +969,29 @@ static void free_blocks(struct context *x) {
     x->blocks = block->next;
 }
 
-/* Checks the two files; x->status and x->verdict are the answer. */
-static void check(struct context *x, FILE *program, FILE *certificate) {
-  x->status = VERIFIED;
-  x->blocks = NULL;
-  if (!setjmp(x->end)) {
-    struct input *in = open_input(x, "program, ", program);
-    struct program *p = take(x, 1, sizeof *p);
-    read_program(in, p);
-    check_certificate(open_input(x, "", certificate), p, in->hash);
-  }
-  free_blocks(x);
-}
-
-#ifndef PEAKPROOF_CHECK_NO_MAIN
+#ifndef PEAKPROOF_CHECK_NO_MAIN /* tests include this file */
 int main(int count, char **argument) {
-  struct context x;
-  FILE *file[2];
+  static struct context x; /* static, for longjmp */
   if (count == 2 && (!strcmp(argument[1], "--help") || !strcmp(argument[1], "--version"))) {
-    fputs(argument[1][2] == 'h' ? usage : version, stdout);
+    fputs(argument[1][2] == 'h' ? usage : "peakproof-check 0.1.0, format 1\n", stdout);
     return fflush(stdout) ? IO : 0;
   }
-  if (count != 3 || argument[1][0] == '-') {
+  if (count != 3) {
     fputs(usage, stderr);
     return USAGE;
   }
-  for (int i = 0; i < 2; i++)
-    if (!(file[i] = i && !strcmp(argument[2], "-") ? stdin : fopen(argument[i + 1], "rb"))) {
-      perror(argument[i + 1]);
-      return NO_INPUT;
-    }
-  check(&x, file[0], file[1]);
+  FILE *program = fopen(argument[1], "rb"), *certificate = fopen(argument[2], "rb");
+  if (!program || !certificate) {
+    perror(argument[program ? 2 : 1]);
+    return NO_INPUT;
+  }
+  if (!setjmp(x.end)) {
+    struct input *in = open_input(&x, "program, ", program);
+    struct program *p = take(&x, 1, sizeof *p);
+    read_program(in, p);
+    check_certificate(open_input(&x, "", certificate), p, in->hash);
+  }
+  free_blocks(&x);
   fprintf(x.verdict[0] == 's' ? stdout : stderr, "%s\n", x.verdict);
   return fflush(stdout) ? IO : x.status;
 }

@@ -361,7 +361,7 @@ def check(program, lines):
             peak = program.peak(order)
             demand(arguments == [peak], line, f"the peak is {peak}")
         elif letter == "l":
-            bound, bound_line = arguments[0], line
+            bound = arguments[0]
             demand(bound <= peak, line, "the bound is above the peak")
         elif letter == "f":
             need, proved = program.floor(*arguments), True
@@ -371,7 +371,7 @@ def check(program, lines):
         elif letter in "bec":
             {"b": trap.set_base, "e": trap.set_exit, "c": trap.set_chain}[letter](line, *arguments)
         elif letter == "q":
-            demand(proved or bound == 0, bound_line, "no proof")
+            demand(proved or bound == 0, line, "no proof")
             if trap:
                 trap.close()
                 demand(not trap.left, line, f"exits that are not listed: {trap.left}")
