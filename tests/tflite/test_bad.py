@@ -331,6 +331,38 @@ def operators_in_data():
     return data
 
 
+def with_large_data(count=2):
+    """A model with constants of 70,000 bytes: its root, laid out, its bytes."""
+    model, graph = simple()
+    for _ in range(count):
+        graph.tensor(data=bytes(70000))
+    root = model.root()
+    return model, root, flat.serialize(root)
+
+
+@case("data overlaps")
+def large_over_large():
+    """Two large vectors, one of which begins 16 bytes after the other."""
+    model, _, data = with_large_data()
+    first, second = (buffer.fields[0].at for buffer in model.buffers[1:])
+    first, second = min(first, second), max(first, second)
+    struct.pack_into("<I", data, first + 16, 70000 - 16)
+    buffer = next(b for b in model.buffers[1:] if b.fields[0].at == second)
+    field = buffer.at + 4
+    assert field + struct.unpack_from("<I", data, field)[0] == second
+    struct.pack_into("<I", data, field, first + 16 - field)
+    return data
+
+
+@case("data overlaps")
+def large_over_small():
+    """A large vector that reaches over what comes after it."""
+    model, _, data = with_large_data(1)
+    at = model.buffers[1].fields[0].at
+    struct.pack_into("<I", data, at, len(data) - at - 4)
+    return data
+
+
 @case("vtable of")
 def odd_vtable():
     root = simple()[0].root()
