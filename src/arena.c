@@ -93,8 +93,8 @@ static pp_status run_planners(struct work *work, const pp_buffer *buffer, size_t
   for (int p = PP_PLANNER_TFLM; p <= PP_PLANNER_LITERT && status == PP_OK && !done(work); p++) {
     for (size_t i = 0; i < buffers; i++)
       offset[i] = -1;
-    status = pp_arena_greedy(buffer, buffers, work->strip.unit, (pp_planner)p, offset, &bytes,
-                             error);
+    status =
+        pp_arena_greedy(buffer, buffers, work->strip.unit, (pp_planner)p, offset, &bytes, error);
     if (status == PP_ERROR_OVERFLOW) {
       status = PP_OK;
       continue;
@@ -117,8 +117,8 @@ struct tactic {
   int noise;
 };
 
-static pp_status run_packer(struct work *work, int64_t capacity, struct tactic tactic, uint64_t seed,
-                            int64_t nodes, pp_error *error) {
+static pp_status run_packer(struct work *work, int64_t capacity, struct tactic tactic,
+                            uint64_t seed, int64_t nodes, pp_error *error) {
   pp_arena *arena = work->arena;
   if (!pp_strip_rank(&work->strip, tactic.preference, tactic.noise, seed, work->rank))
     return pp_fail_memory(error);
@@ -163,7 +163,8 @@ static struct tactic choose_tactic(int run) {
 static int64_t choose_capacity(const struct work *work, int run, int64_t step) {
   const pp_arena *arena = work->arena;
   int64_t wanted = work->options->capacity > arena->bound ? work->options->capacity : arena->bound;
-  if (run % 2 == 0 || arena->bytes < 0 || step >= (arena->bytes - wanted) / work->strip.unit)
+  if (run % 2 == 0 || arena->bytes < 0 || work->options->capacity > 0 ||
+      step >= (arena->bytes - wanted) / work->strip.unit)
     return wanted;
   return arena->bytes - step * work->strip.unit;
 }

@@ -3,10 +3,10 @@
  * The problem is a strip: time runs to the right, bytes upwards, a buffer is a rectangle whose
  * place in time is given. Time is cut into *sections*, the maximal sets of buffers that live at the
  * same time: two buffers overlap in time exactly if they share a section, and a buffer spans
- * consecutive sections. Bytes are counted in *units*: a buffer of `bytes` is `height` units high, and
- * only the topmost one may end inside a unit. The unit is the alignment, times what all heights are
- * multiples of: in a packing pushed down as far as it goes, offsets are sums of heights. Buffers of
- * 0 bytes are left out. */
+ * consecutive sections. Bytes are counted in *units*: a buffer of `bytes` is `height` units high,
+ * and only the topmost one may end inside a unit. The unit is the alignment, times what all heights
+ * are multiples of: in a packing pushed down as far as it goes, offsets are sums of heights.
+ * Buffers of 0 bytes are left out. */
 #ifndef PP_ARENA_H
 #define PP_ARENA_H
 
@@ -15,7 +15,7 @@
 struct pp_strip {
   int32_t count; /* buffers, those of 0 bytes left out */
   int32_t sections;
-  int64_t unit;        /* in bytes, a multiple of the alignment */
+  int64_t unit;                /* in bytes, a multiple of the alignment */
   size_t *id;                  /* of the buffer in the caller's array */
   int64_t *bytes;              /* as the caller gave it, > 0 */
   int64_t *height;             /* in units */

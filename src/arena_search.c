@@ -43,19 +43,20 @@ struct frame { /* one question: what stands on the floor of `section`? */
   size_t key;           /* of its state, in `keys`, up to the next frame's or the end */
   uint64_t hash;
   int64_t opened; /* nodes when it was opened */
+  int64_t next;   /* the smallest capacity that what was refuted in it could need */
 };
 
 struct question {            /* the best one so far in a component */
   int32_t section, from, to; /* the valley */
-  int64_t height, raised;
+  int64_t height, step;      /* step: see lost_step */
   int64_t key[2];
 };
 
 struct pp_packer {
   const struct pp_strip *strip;
   enum pp_choice choice;
-  int64_t capacity, next; /* next: of all runs with this capacity */
-  int64_t nodes;
+  int64_t capacity, nodes;
+  int64_t next; /* the smallest capacity that what was just refuted could need */
   /* In the order of rank: the buffers that begin in a section, and those that cover it. */
   int32_t *begin, *beginner;
   int64_t *cover_begin;
@@ -84,7 +85,7 @@ struct pp_packer {
   PP_VECTOR(struct component) waiting;
   PP_VECTOR(int32_t) candidates;
   PP_VECTOR(uint64_t) keys; /* of the open frames */
-  struct pp_memo refuted;   /* states, for `capacity` */
+  struct pp_memo refuted;   /* states, and the capacity below which there is no packing */
 };
 
 /* ---- Setting up ---- */
@@ -275,10 +276,6 @@ static void start(pp_packer *packer, int64_t capacity) {
   memset(packer->present, 0, ((size_t)strip->count / 64 + 1) * sizeof *packer->present);
   for (int32_t b = 0; b < strip->count; b++)
     packer->present[b / 64] |= (uint64_t)1 << b % 64;
-  if (packer->capacity != capacity) {
-    pp_memo_clear(&packer->refuted);
-    packer->next = INT64_MAX;
-  }
   packer->capacity = capacity;
   packer->nodes = 0;
   packer->trail.count = packer->frames.count = 0;
@@ -416,9 +413,9 @@ static int bits(int64_t value) {
   return value > 0 ? 64 - __builtin_clzll((unsigned long long)value) : 0;
 }
 
-static void consider(pp_packer *packer, const struct valley *valley, int32_t s, int64_t raised,
+static void consider(pp_packer *packer, const struct valley *valley, int32_t s, int64_t step,
                      struct question *best) {
-  int64_t answers = packer->covers[s] + (raised >= 0);
+  int64_t answers = packer->covers[s] + (step <= packer->slack[s]);
   int64_t key[2] = {answers, valley->height};
   if (packer->choice == PP_LOWEST_FIRST) {
     key[0] = valley->height;
@@ -429,25 +426,19 @@ static void consider(pp_packer *packer, const struct valley *valley, int32_t s, 
   if (best->section >= 0 &&
       (key[0] > best->key[0] || (key[0] == best->key[0] && key[1] >= best->key[1])))
     return;
-  *best = (struct question){s, valley->from, valley->to, valley->height, raised, {key[0], key[1]}};
+  *best = (struct question){s, valley->from, valley->to, valley->height, step, {key[0], key[1]}};
 }
 
-/* The height to which the floor of s rises if nothing stands on it: the wall, or the top of the
- * lowest candidate beside s, since what comes next at s must rest on one of them. -1 if s has not
- * that much slack. */
-static int64_t raised_floor(pp_packer *packer, const struct valley *valley, int32_t s) {
+/* By how much the floor of s rises at least if nothing stands on it: up to the wall, or to the top
+ * of the lowest candidate beside s, since what comes next at s must rest on one of them. INT64_MAX:
+ * something must stand on it. */
+static int64_t lost_step(const pp_packer *packer, const struct valley *valley, int32_t s) {
   int64_t step = packer->lowest_before[s];
   if (packer->lowest_behind[s] < step)
     step = packer->lowest_behind[s];
   if (valley->wall != INT64_MAX && valley->wall - valley->height < step)
     step = valley->wall - valley->height;
-  if (step == INT64_MAX)
-    return -1;
-  if (step > packer->slack[s]) {
-    need_slack(packer, s, step);
-    return -1;
-  }
-  return valley->height + step;
+  return step;
 }
 
 enum outcome { FINE, RAISED, DEAD, OUT_OF_MEMORY };
@@ -474,7 +465,7 @@ static enum outcome look_at(pp_packer *packer, const struct valley *valley, stru
   }
   if (outcome == FINE)
     for (int32_t s = valley->from; s < valley->to; s++)
-      consider(packer, valley, s, raised_floor(packer, valley, s), best);
+      consider(packer, valley, s, lost_step(packer, valley, s), best);
   return outcome;
 }
 
@@ -512,6 +503,12 @@ static enum outcome look_around(pp_packer *packer, struct component component,
 /* Lists the answers to the question: what stands on the section's floor, each kind once. */
 static bool list_answers(pp_packer *packer, const struct question *question, struct frame *frame) {
   const struct pp_strip *strip = packer->strip;
+  frame->section = question->section;
+  frame->height = question->height;
+  if (question->step <= packer->slack[question->section])
+    frame->raised = question->height + question->step;
+  else if (question->step != INT64_MAX)
+    need_slack(packer, question->section, question->step);
   packer->stamp++;
   for (int64_t i = packer->cover_begin[question->section];
        i < packer->cover_begin[question->section + 1]; i++) {
@@ -563,20 +560,28 @@ static bool write_key(pp_packer *packer, struct component component) {
   return true;
 }
 
-static const uint64_t *frame_key(const pp_packer *packer, const struct frame *frame,
-                                 size_t *words) {
-  *words = packer->keys.count - frame->key;
-  return &packer->keys.items[frame->key];
+/* Is the component's state known to be refuted? */
+static bool recall(pp_packer *packer, struct component component, struct frame *frame,
+                   enum outcome *outcome) {
+  if (!write_key(packer, component))
+    return false;
+  const uint64_t *key = &packer->keys.items[frame->key];
+  size_t words = packer->keys.count - frame->key;
+  frame->hash = pp_memo_hash(key, words);
+  int64_t refuted_below = pp_memo_get(&packer->refuted, key, words, frame->hash);
+  if (refuted_below > packer->capacity) {
+    packer->next = refuted_below;
+    *outcome = DEAD;
+  }
+  return true;
 }
 
 /* Remembers that the top frame's state was refuted, if finding that out again would cost more. */
 static void remember(pp_packer *packer) {
   const struct frame *frame = &packer->frames.items[packer->frames.count - 1];
-  if (packer->nodes - frame->opened < MEMO_NODES)
-    return;
-  size_t words;
-  const uint64_t *key = frame_key(packer, frame, &words);
-  pp_memo_add(&packer->refuted, key, words, frame->hash);
+  if (packer->nodes - frame->opened >= MEMO_NODES)
+    pp_memo_put(&packer->refuted, &packer->keys.items[frame->key], packer->keys.count - frame->key,
+                frame->hash, frame->next);
 }
 
 static bool open_frame(pp_packer *packer, struct component component) {
@@ -592,26 +597,16 @@ static bool open_frame(pp_packer *packer, struct component component) {
                         .waiting = packer->waiting.count,
                         .key = packer->keys.count,
                         .opened = packer->nodes};
+  packer->next = INT64_MAX;
   struct question question = {.section = -1};
   enum outcome outcome = look_around(packer, component, &question);
+  if (outcome == FINE && !recall(packer, component, &frame, &outcome))
+    return false;
   if (outcome == OUT_OF_MEMORY)
     return false;
-  if (outcome == FINE) {
-    if (!write_key(packer, component))
-      return false;
-    size_t words;
-    const uint64_t *key = frame_key(packer, &frame, &words);
-    frame.hash = pp_memo_hash(key, words);
-    if (pp_memo_has(&packer->refuted, key, words, frame.hash))
-      outcome = DEAD;
-  }
-  if (outcome == FINE && question.section >= 0) {
-    frame.section = question.section;
-    frame.height = question.height;
-    frame.raised = question.raised;
-    if (!list_answers(packer, &question, &frame))
-      return false;
-  }
+  if (outcome == FINE && question.section >= 0 && !list_answers(packer, &question, &frame))
+    return false;
+  frame.next = packer->next;
   frame.after = packer->trail.count;
   packer->frames.items[packer->frames.count++] = frame;
   packer->nodes++;
@@ -676,6 +671,11 @@ static enum step try_next(pp_packer *packer) {
 static bool go_back(pp_packer *packer) {
   remember(packer);
   int32_t parent = packer->frames.items[packer->frames.count - 1].component.parent;
+  int64_t next = packer->frames.items[packer->frames.count - 1].next;
+  if (parent < 0)
+    packer->next = next;
+  else if (next < packer->frames.items[parent].next)
+    packer->frames.items[parent].next = next;
   while ((int32_t)packer->frames.count - 1 > parent) {
     struct frame *frame = &packer->frames.items[--packer->frames.count];
     if (frame->placed >= 0)
