@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import flat
 import pytest
 
 HERE = Path(__file__).resolve().parent
@@ -74,3 +75,26 @@ def test_same_results(tools, model, runtime, tmp_path_factory):
     assert ("refused" in expected) == (model.stem in REFUSED[runtime]), expected
     for result in found:
         assert result.get("outputs") == expected.get("outputs")
+
+
+def test_metadata(tools, tmp_path):
+    """LiteRT loads and runs a model whose control dependencies moved and whose plan went."""
+    if not importlib.util.find_spec("ai_edge_litert"):
+        pytest.skip("ai_edge_litert is not installed")
+    model = flat.Model()
+    graph = model.subgraph("main")
+    for _ in range(70):
+        x, y = graph.tensor((4,), flat.FLOAT32), graph.tensor((4,), flat.FLOAT32)
+        graph.operator(flat.RELU, [x], [y])
+        graph.inputs.append(x)
+        graph.outputs.append(y)
+    edges = flat.control_dependencies([[(0, 1), (2, 3), (5, 69)]])
+    model.add_metadata("OfflineMemoryAllocation", flat.offline_plan([-1] * 140))
+    model.add_metadata("model_control_dependencies", edges)
+    original, permuted = tmp_path / "original.tflite", tmp_path / "permuted.tflite"
+    original.write_bytes(model.bytes())
+    tools.permute(original, "last", permuted)
+    assert permuted.stat().st_size > original.stat().st_size
+    for runtime in ("litert", "xnnpack"):
+        expected, found = execute(runtime, [original, permuted])
+        assert expected["outputs"] == found["outputs"] and len(set(expected["outputs"])) > 70
