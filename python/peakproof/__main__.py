@@ -52,11 +52,14 @@ def run(options):
     try:
         with session:
             runpy.run_path(options.script, run_name="__main__")
+    except KeyboardInterrupt:
+        return 130
     finally:
         sys.stdout.flush()
         print(session.table(), end="", file=sys.stderr)
         if options.out:
             session.save(options.out)
+    return 0
 
 
 def why(options):
@@ -108,8 +111,7 @@ def main():
     if not os.path.exists(options.script):
         print(f"peakproof: cannot read {options.script}", file=sys.stderr)
         return 66
-    run(options)
-    return 0
+    return run(options)
 
 
 if __name__ == "__main__":

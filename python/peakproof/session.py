@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import threading
+import weakref
 
 import torch
 
@@ -20,6 +21,8 @@ log = logging.getLogger("peakproof")
 AOT_ID = re.compile(r"# AOT ID: \['\d+_(\w+)'\]")
 # Programs with symbolic sizes get a schedule for each of so many shapes, then run stock.
 MAX_SHAPES = 8
+# Profiles that other threads' calls of this session disturb are tried again, this often in all.
+TRIES = 5
 
 
 class Dispatcher:
@@ -36,6 +39,8 @@ class Dispatcher:
         self.stock = module.call
         self.function = None
         self.shapes = None
+        self.tries = 0
+        self.name = None
 
     def __call__(self, args):
         function = self.function
@@ -59,11 +64,19 @@ class Dispatcher:
     def first(self, args, key=None):
         """Optimizes, unless another thread is at it: then this call runs stock."""
         if not self.session.lock.acquire(blocking=False):
+            self.session.disturbed = True
             return self.stock
         try:
             found = self.function if key is None else self.shapes.get(key)
             if found is None:
-                found = self.session.optimize(self, args) or self.stock
+                self.session.disturbed = False
+                result = self.session.optimize(self, args)
+                found = result.function or self.stock
+                if result.report.state == "refused" and self.session.disturbed:
+                    self.tries += 1
+                    if self.tries < TRIES:
+                        return self.stock  # memory of other threads' calls: again at a later call
+                self.session.add(result)
                 if key is None:
                     self.function = found
                 else:
@@ -102,11 +115,8 @@ class Session:
         self.counts = {}  # kind -> number of the last program
         self.run_stock = False
         self.lock = threading.RLock()
-        os.register_at_fork(after_in_child=self._after_fork)
-
-    def _after_fork(self):
-        # A thread that held it does not exist in the child.
-        self.lock = threading.RLock()
+        self.disturbed = False  # another thread ran a program while one was optimized
+        _sessions.add(self)
 
     def wrap(self, module, text):
         return ModuleView(module, Dispatcher(self, module, text))
@@ -122,15 +132,14 @@ class Session:
         return f"{number}_{kind}"
 
     def optimize(self, dispatcher, args):
-        """Optimizes one program for the arguments of a call, which stay as they are."""
-        name = self.name_for(dispatcher.text)
+        """The Result of one program for the arguments of a call, which stay as they are."""
+        name = dispatcher.name or self.name_for(dispatcher.text)
+        dispatcher.name = name if all(isinstance(a, torch.Tensor) for a in args) else None
         module = dispatcher.module
         optimizer = Optimizer(
             name, dispatcher.text, module.__dict__, dispatcher.stock, self.options
         )
-        result = optimizer.run(args)
-        self.add(result)
-        return result.function
+        return optimizer.run(args)
 
     def add(self, result):
         self.results.append(result)
@@ -275,8 +284,7 @@ class LoadedSession(Session):
             report.state, report.reason, report.line = "refused", str(e), e.line
         except (OSError, ValueError, KeyError) as e:
             report.state, report.reason = "refused", f"the saved session is damaged: {e}"
-        self.add(result)
-        return result.function
+        return result
 
     def find(self, text, args):
         candidates = self.programs.get(saved.source_hash(text))
@@ -308,6 +316,16 @@ class LoadedSession(Session):
 
 _active = []
 _original = None
+_sessions = weakref.WeakSet()
+
+
+def _after_fork():
+    """A thread that held a session's lock does not exist in the child."""
+    for session in _sessions:
+        session.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def activate(session):

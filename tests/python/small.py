@@ -17,7 +17,7 @@ class Branches(nn.Module):
 
 
 def convolutional():
-    """Two convolutions with batch normalisation and pooling; its backward gains by another order."""
+    """Two convolutions with batch normalisation and pooling; its backward has a better order."""
     return nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1),
         nn.BatchNorm2d(8),

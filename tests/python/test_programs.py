@@ -24,7 +24,7 @@ reinterpret_tensor = torch._C._dynamo.guards._reinterpret_tensor
 
 
 class Writer:
-    """Writes a random program: operators, reuses, views, parts of concatenations, tuples, in place."""
+    """Writes a random program: operators, reuses, views, concatenations, tuples, updates."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -276,10 +276,31 @@ def test_shared_storage_among_arguments():
     assert result.model.program["statements"][1]["reads"] == [0]
 
 
+def test_rebinding():
+    """`a = copy_if_misaligned(a)`: the name has two values, its users keep their sides."""
+    text = body(
+        "buf0 = torch.ops.aten.sum.default(a)",
+        "a = copy_if_misaligned(a)",
+        "buf1 = torch.ops.aten.cat.default([a, a, b])",
+        "del a",
+        "buf2 = torch.ops.aten.sum.default(buf1)",
+        "del buf1",
+        "return (buf0, buf2, )",
+    ).replace("aten =", "from torch._C._dynamo.guards import copy_if_misaligned\naten =")
+    storage = torch.rand(257)
+    args = [storage[1:].view(16, 16), two()[1]]  # not aligned: it is copied
+    result, _ = optimize(text, args)
+    assert result.report.bitwise == "yes", result.report.reason
+    lines = result.permuted_text.split("\n")
+    again = lines.index("    a = copy_if_misaligned(a)")
+    assert lines.index("    buf0 = torch.ops.aten.sum.default(a)") < again
+    assert "    del a" not in lines[:again]
+
+
 def test_exception_in_the_middle():
     text = body(
         "aten.mul_.Tensor(a, b)",
-        "buf0 = torch.ops.aten.cholesky_inverse.default(reinterpret_tensor(a, (8, 16), (16, 1), 0))",
+        "buf0 = torch.ops.aten.inverse.default(reinterpret_tensor(a, (8, 16), (16, 1), 0))",
         "return (buf0, )",
     )
     args = two()

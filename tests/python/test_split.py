@@ -7,7 +7,7 @@ from peakproof.split import split
 HEAD = """# AOT ID: ['3_forward']
 async_compile = AsyncCompile()
 kernel = async_compile.cpp_pybinding(['const float*', 'float*', 'const int64_t'], r'''
-extern "C" void kernel(const float* in_ptr0, float* out_ptr0, const int64_t ks0) { out_ptr0[0] = 1; }
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0, const int64_t ks0) { }
 ''')
 """
 
