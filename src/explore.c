@@ -3,13 +3,19 @@
  * with the lemma used not only at the root. What is once settled is never explored again. */
 #include "explore.h"
 
+#include "goal.h"
+
+/* States until which goals are tried: they shorten the way to an order, but not a proof that there
+ * is none. */
+enum { AIMED_STATES = 1000 };
+
 bool pp_explorer_init(struct pp_explorer *explorer, pp_index statements) {
   size_t n = (size_t)statements;
   *explorer = (struct pp_explorer){0};
   bool done = (explorer->place = pp_alloc(n, sizeof *explorer->place)) != NULL;
   done &= (explorer->stamp = pp_zalloc(n, sizeof *explorer->stamp)) != NULL;
   done &= (explorer->keep = pp_zalloc(n, sizeof *explorer->keep)) != NULL;
-  return done;
+  return done & pp_goals_init(explorer, n);
 }
 
 void pp_explorer_free(struct pp_explorer *explorer) {
@@ -24,6 +30,7 @@ void pp_explorer_free(struct pp_explorer *explorer) {
   free(explorer->moves.items);
   free(explorer->path.items);
   free(explorer->keep);
+  pp_goals_free(explorer);
 }
 
 /* ---- Moving between states ---- */
@@ -413,26 +420,50 @@ static enum pp_outcome reach_end(struct pp_explorer *explorer) {
   return list_moves(explorer, 0) && pp_explorer_go_to(explorer, 0) ? PP_COMMIT : PP_NO_MEMORY;
 }
 
-/* One step of the exploration: takes the next choice of the last frame. PP_STUCK: go on. */
-static enum pp_outcome advance(struct pp_explorer *explorer, bool *complete) {
+/* Goes on from the last frame: to a goal, if there is one, else by its next choice. *moved: it did,
+ * else the frame is gone. */
+static bool move_on(struct pp_explorer *explorer, bool *moved) {
   struct pp_frame *frame = explorer->frames.items + explorer->frames.count - 1;
-  bool known, root = false;
-  size_t settles = explorer->settling.count;
-  int32_t deepest = 0;
+  *moved = true;
+  if (!frame->aimed && (frame->state == 0 || explorer->states.count < AIMED_STATES)) {
+    bool found;
+    int32_t since = explorer->frames.count > 1 ? frame[-1].state : 0;
+    frame->aimed = true;
+    if (!pp_explorer_go_to(explorer, frame->state) ||
+        !pp_aim(explorer, frame->state == 0, since, &found))
+      return false;
+    while (found && explorer->moves.count)
+      if (!descend(explorer, explorer->moves.items[--explorer->moves.count]))
+        return false;
+    if (found)
+      return true;
+  }
   if (frame->end == frame->next) {
     pop_frame(explorer);
-    return PP_STUCK;
+    *moved = false;
+    return true;
   }
   pp_index v = explorer->choices.items[--frame->end].statement;
   explorer->choices.count = frame->end;
-  if (!pp_explorer_go_to(explorer, frame->state) || !descend_freely(explorer, v))
+  return pp_explorer_go_to(explorer, frame->state) && descend_freely(explorer, v);
+}
+
+/* One step of the exploration. PP_STUCK: go on. */
+static enum pp_outcome advance(struct pp_explorer *explorer, bool *complete) {
+  size_t settles = explorer->settling.count;
+  int32_t deepest = 0;
+  bool known, moved, root = false;
+  int32_t from = explorer->frames.items[explorer->frames.count - 1].state;
+  if (!move_on(explorer, &moved))
     return PP_NO_MEMORY;
+  if (!moved)
+    return PP_STUCK;
   explorer->visited++;
   int32_t depth = explorer->states.items[explorer->current].depth;
   *complete |= depth == explorer->open;
   if (depth == explorer->left)
     return reach_end(explorer);
-  if (explorer->run->memory <= explorer->states.items[frame->state].memory) {
+  if (explorer->run->memory <= explorer->states.items[from].memory) {
     if (!commit_inside(explorer, &settles, &deepest, &root))
       return PP_NO_MEMORY;
     if (root)
@@ -475,5 +506,7 @@ bool pp_explorer_begin(struct pp_explorer *explorer, struct pp_run *run, struct 
 }
 
 bool pp_explorer_execute(struct pp_explorer *explorer, pp_index v) {
-  return step(explorer, v);
+  bool done = step(explorer, v);
+  pp_goals_forget(explorer, v);
+  return done;
 }

@@ -36,6 +36,7 @@ struct pp_frame {
   size_t next, end;
   size_t settles;  /* where in `settling` what is settled together with this state begins */
   int32_t deepest; /* the largest depth of what stands there before the state itself */
+  bool aimed;      /* goals were tried */
 };
 
 struct pp_choice {
@@ -71,6 +72,10 @@ struct pp_explorer {
   int32_t stamps;
   PP_VECTOR(pp_index) moves, path;
   bool *keep;
+  /* Goals: see goal.h. */
+  PP_VECTOR(pp_index) goals, closure;
+  int32_t *goal_stamp, *closure_stamp;
+  int64_t *failed; /* of a goal at the root: memory with which it failed; INT64_MAX: not tried */
 };
 
 enum pp_outcome {
