@@ -64,6 +64,34 @@ Proof.
     right; (split; [ lia | ]); exists b, a; rewrite conflict_sym; auto.
 Qed.
 
+Lemma ancestor_reverse u v :
+  u < statements p -> v < statements p ->
+  ancestor reverse (mirror u) (mirror v) -> ancestor p v u.
+Proof.
+  intros Hu Hv H.
+  assert (G : forall x y, ancestor reverse x y -> ancestor p (mirror y) (mirror x)).
+  { assert (B : forall x y, before reverse x y -> before p (mirror y) (mirror x)).
+    { intros x y B. destruct (before_range _ _ _ B) as [ Hx Hy ]. cbn in Hx, Hy.
+      apply before_reverse; try now apply mirror_lt. now rewrite !mirror_mirror. }
+    induction 1 as [ x y A | x z y A IH A' ].
+    - apply parent. now apply B.
+    - apply ancestor_trans with (mirror z); [ apply parent; now apply B | assumption ]. }
+  apply G in H. now rewrite !mirror_mirror in H.
+Qed.
+
+Lemma ancestor_unreverse u v :
+  u < statements p -> v < statements p ->
+  ancestor p (mirror u) (mirror v) -> ancestor reverse v u.
+Proof.
+  intros Hu Hv H.
+  assert (G : forall x y, ancestor p x y -> ancestor reverse (mirror y) (mirror x)).
+  { induction 1 as [ x y A | x z y A IH A' ].
+    - apply parent. destruct (before_range _ _ _ A). now apply before_reverse.
+    - apply ancestor_trans with (mirror z); [ apply parent | assumption ].
+      destruct (before_range _ _ _ A'). now apply before_reverse. }
+  apply G in H. now rewrite !mirror_mirror in H.
+Qed.
+
 Lemma NoDup_backwards order : legal p order -> NoDup (backwards order).
 Proof.
   intro Hl. apply NoDup_map.
