@@ -86,17 +86,68 @@ static bool add_commit(struct prover *prover, struct pp_search_side *side, char 
   return add_chains(prover, &side->cut, side->run.memory, &shown);
 }
 
-static bool add_commits(struct prover *prover, const pp_search *search) {
-  for (int k = 0; k < 2; k++) {
-    const struct pp_search_side *from = search->side + k;
-    size_t begin = 0;
-    for (size_t i = 0; i < search->proved.commits[k]; i++) {
-      size_t end = from->commits.items[i];
-      if (!add_commit(prover, prover->search->side + k, k ? 'r' : 'f', from->order.items + begin,
-                      end - begin))
-        return false;
-      begin = end;
+/* The longest prefix of what one side committed, ending with a commit, whose last statement is
+ * comparable with every statement: every order executes just these first, and no commit need be
+ * shown for them (THEORY.md section 3, decomposition). In the prefix it must be the only statement
+ * without a successor, in the rest with it the only one without a predecessor. Stores how many
+ * commits that are. */
+static bool decompose(const pp_search *search, int which, size_t *commits) {
+  const struct pp_search_side *side = search->side + which;
+  const struct pp_view *view = &side->run.view;
+  size_t n = (size_t)view->n, sinks = 0, sources = 0, next = 0;
+  pp_index *before = pp_alloc(n, sizeof *before); /* predecessors not in the prefix */
+  bool *succeeded = pp_zalloc(n, sizeof *succeeded);
+  *commits = 0;
+  if (!before || !succeeded) {
+    free(before);
+    free(succeeded);
+    return false;
+  }
+  for (size_t v = 0; v < n; v++) {
+    before[v] = (pp_index)pp_row_size(view->predecessors, (pp_index)v);
+    sources += !before[v]; /* of the rest */
+  }
+  for (size_t i = 0; next < search->proved.commits[which]; i++) {
+    pp_index v = side->order.items[i];
+    bool only_source = sources == 1;
+    sinks++;
+    PP_FOR_ROW(p, view->predecessors, v) {
+      sinks -= !succeeded[*p];
+      succeeded[*p] = true;
     }
+    sources--;
+    PP_FOR_ROW(x, view->successors, v)
+    sources += !--before[*x];
+    if (side->commits.items[next] == i + 1) {
+      next++;
+      if (only_source && sinks == 1)
+        *commits = next;
+    }
+  }
+  free(before);
+  free(succeeded);
+  return true;
+}
+
+static bool add_commits(struct prover *prover, const pp_search *search, int which) {
+  const struct pp_search_side *from = search->side + which;
+  struct pp_search_side *to = prover->search->side + which;
+  char direction = which ? 'r' : 'f';
+  size_t begin = 0, skipped;
+  if (!decompose(search, which, &skipped))
+    return false;
+  for (size_t i = 0; i < search->proved.commits[which]; i++) {
+    size_t end = from->commits.items[i];
+    if (i >= skipped) {
+      if (!add_commit(prover, to, direction, from->order.items + begin, end - begin))
+        return false;
+    } else
+      for (size_t j = begin; j < end; j++)
+        execute(prover->search, to, from->order.items[j]);
+    if (i + 1 == skipped &&
+        (!begin_line(prover, 'y', direction) || !add_token(prover, from->order.items[end - 1])))
+      return false;
+    begin = end;
   }
   return true;
 }
@@ -399,7 +450,8 @@ bool pp_search_proof(const pp_search *search, int64_t bound, int64_t states,
   *proof = (struct pp_proof){.kind = PP_PROOF_SEARCH, .bound = bound, .statement = -1};
   prover.search = pp_search_new(search->program);
   bool proved = false;
-  bool done = prover.search != NULL && begin_line(&prover, 'x', 0) && add_commits(&prover, search);
+  bool done = prover.search != NULL && begin_line(&prover, 'x', 0) &&
+              add_commits(&prover, search, 0) && add_commits(&prover, search, 1);
   if (done) {
     prover.search->level = bound - 1;
     done = add_blocks(&prover, states, &proved);
