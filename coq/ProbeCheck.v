@@ -153,6 +153,7 @@ Record probed_ok (p : program) (bound : N) (r : probed) : Prop := {
   ok_succs : forall u x, In x (get [] u (probed_succs r)) -> before (probed_program r) u x;
   ok_orders : forall order, legal p order -> peak p order < bound ->
     legal (probed_program r) order /\ peak (probed_program r) order = peak p order;
+  ok_memory : memory (probed_program r) nothing = memory p nothing;
   ok_circle : circle r = true -> forall order, legal p order -> bound <= peak p order
 }.
 
@@ -234,6 +235,7 @@ Proof.
     fold q in A, B. split.
     + apply Hprobe; [ assumption | now rewrite B ].
     + now rewrite peak_add_pair.
+  - rewrite <- (ok_memory p bound r Hr). reflexivity.
   - intros Hc order Hl. destruct (N.lt_ge_cases (peak p order) bound) as [ F | ]; [ | assumption ].
     destruct (ok_orders p bound r Hr order Hl F) as [ A B ]. fold q in A, B. rewrite <- B.
     apply Hcircle; auto.
