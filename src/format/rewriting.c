@@ -1,0 +1,98 @@
+/* Writing a model with statements that run again: by format; program JSON is done here. */
+#include "format/rewriting.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "memory.h"
+#include "remat.h"
+
+pp_status pp_remat_check_written(const pp_model_rewriting *rewriting, const pp_program *written,
+                                 pp_error *error) {
+  pp_index n = pp_program_statements(rewriting->program);
+  if (pp_program_statements(written) != n ||
+      pp_program_storages(written) != pp_program_storages(rewriting->program))
+    return pp_fail(error, PP_ERROR_INTERNAL,
+                   "the written model has %d statements and %d storages, not %d and %d",
+                   pp_program_statements(written), pp_program_storages(written), n,
+                   pp_program_storages(rewriting->program));
+  pp_index *statement = pp_alloc((size_t)n, sizeof *statement);
+  if (!statement)
+    return pp_fail_memory(error);
+  for (pp_index i = 0; i < n; i++)
+    statement[i] = rewriting->statement[rewriting->order ? rewriting->order[i] : i];
+  pp_status status =
+      pp_remat_check(rewriting->original, written, statement, rewriting->storage, error);
+  free(statement);
+  return status;
+}
+
+/* ---- Program JSON ---- */
+
+struct buffer {
+  char *items;
+  size_t count, capacity;
+};
+
+static bool keep(const void *bytes, size_t size, void *data) {
+  struct buffer *buffer = data;
+  if (!pp_reserve((void **)&buffer->items, &buffer->capacity, buffer->count + size + 1, 1))
+    return false;
+  memcpy(buffer->items + buffer->count, bytes, size);
+  buffer->count += size;
+  buffer->items[buffer->count] = 0;
+  return true;
+}
+
+/* The model's own writer, on the rewritten program as a model of its own. */
+static pp_status write_program(const pp_model *model, const pp_model_rewriting *rewriting,
+                               pp_write *write, void *data, pp_error *error) {
+  struct buffer buffer = {0};
+  pp_model *rewritten;
+  pp_status status = pp_program_json_write(rewriting->program, keep, &buffer, error);
+  if (status) {
+    free(buffer.items);
+    return status;
+  }
+  status = pp_model_read_bytes(model->path, (uint8_t *)buffer.items, buffer.count, NULL, &rewritten,
+                               error);
+  if (status)
+    return status;
+  status = pp_model_write(rewritten, &rewriting->order, write, data, error);
+  pp_model_free(rewritten);
+  return status;
+}
+
+/* ---- Formats ---- */
+
+static pp_status write_orders(const pp_model *model, const pp_model_rewriting *rewriting,
+                              pp_write *write, void *data, pp_error *error) {
+  const pp_index **order = pp_alloc(model->programs, sizeof *order);
+  if (!order)
+    return pp_fail_memory(error);
+  for (size_t i = 0; i < model->programs; i++)
+    order[i] = rewriting[i].order;
+  pp_status status = pp_model_write(model, order, write, data, error);
+  free(order);
+  return status;
+}
+
+pp_status pp_model_write_remat(const pp_model *model, const pp_model_rewriting *rewriting,
+                               pp_write *write, void *data, pp_error *error) {
+  bool any = false;
+  for (size_t i = 0; i < model->programs; i++)
+    any |= rewriting[i].program != NULL;
+  if (!any)
+    return write_orders(model, rewriting, write, data, error);
+  switch (model->format) {
+  case PP_FORMAT_PROGRAM:
+    return write_program(model, rewriting, write, data, error);
+  case PP_FORMAT_TFLITE:
+    return pp_tflite_write_remat(model, rewriting, write, data, error);
+  case PP_FORMAT_ONNX:
+    return pp_onnx_write_remat(model, rewriting, write, data, error);
+  default:
+    return pp_fail(error, PP_ERROR_USAGE,
+                   "models of this format cannot be written with statements that run again");
+  }
+}
