@@ -171,6 +171,28 @@ static bool end_commit(struct pp_search_side *side) {
   return true;
 }
 
+bool pp_search_follow(pp_search *search, const pp_search *from) {
+  for (int k = 0; k < 2; k++) {
+    struct pp_search_side *side = search->side + k;
+    size_t commits = from->proved.commits[k];
+    size_t count = commits ? from->side[k].commits.items[commits - 1] : 0;
+    for (size_t i = 0, next = 0; i < count; i++) {
+      pp_index v = from->side[k].order.items[i];
+      if (!PP_ROOM(&side->order))
+        return false;
+      pp_run_step(&side->run, v);
+      side->order.items[side->order.count++] = v;
+      search->left--;
+      if (from->side[k].commits.items[next] == i + 1) {
+        next++;
+        if (!end_commit(side))
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
 static bool commit_free_moves(pp_search *search, struct pp_search_side *side, bool *committed) {
   for (pp_index v; (v = pp_explorer_free_move(&search->explorer)) >= 0; *committed = true)
     if (!execute(search, side, v) || !end_commit(side))

@@ -48,6 +48,10 @@ typedef struct pp_search pp_search;
 pp_search *pp_search_new(const pp_program *program);
 void pp_search_free(pp_search *search);
 
+/* Repeats the commits that made a level infeasible for `from`: they hold at every higher level.
+ * `search` must be new. False when out of memory. */
+bool pp_search_follow(pp_search *search, const pp_search *from);
+
 /* Looks for an order of peak <= level with at most `states` states in one exploration. Levels must
  * not fall from call to call: commits are kept. `stop` may be NULL. After PP_SEARCH_INFEASIBLE,
  * search->proved says more: its bound, above the level, is INT64_MAX if no order exists at all. */

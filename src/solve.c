@@ -18,8 +18,7 @@ struct solver {
   pp_index *spare; /* n: an order being tried */
   double start, next_report;
   int64_t states;    /* of searches that ended */
-  pp_search *main;   /* the search that rises from the lower bound, or NULL */
-  pp_search *prover; /* the search that knows plan->searched, or NULL; may be the main one */
+  pp_search *prover; /* the search that proved the highest level infeasible, or NULL */
   bool stopped;
 };
 
@@ -183,56 +182,48 @@ static pp_status prove_by_traps(struct solver *solver, pp_error *error) {
 
 /* ---- Search ---- */
 
-static pp_status search_at(struct solver *solver, pp_search *search, int64_t level, int64_t budget,
+/* One try at a level, from where the last infeasible level left the program. */
+static pp_status search_at(struct solver *solver, int64_t level, int64_t budget,
                            pp_search_result *result, pp_error *error) {
-  *result = pp_search_run(search, level, budget, should_stop, solver);
-  if (*result == PP_SEARCH_MEMORY)
-    return pp_fail_memory(error);
-  if (*result != PP_SEARCH_FOUND)
-    return PP_OK;
-  pp_search_order(search, solver->spare);
-  pp_status status = offer(solver, error);
-  if (!status && solver->plan->peak > level)
-    return pp_fail(error, PP_ERROR_INTERNAL, "the search's order is above its level");
+  pp_plan *plan = solver->plan;
+  pp_search *search = pp_search_new(solver->program);
+  bool done = search && (!solver->prover || pp_search_follow(search, solver->prover));
+  *result = done ? pp_search_run(search, level, budget, should_stop, solver) : PP_SEARCH_MEMORY;
+  pp_status status = *result == PP_SEARCH_MEMORY ? pp_fail_memory(error) : PP_OK;
+  if (search)
+    solver->states += search->explorer.visited;
+  if (*result == PP_SEARCH_FOUND) {
+    pp_search_order(search, solver->spare);
+    status = offer(solver, error);
+    if (!status && plan->peak > level)
+      status = pp_fail(error, PP_ERROR_INTERNAL, "the search's order is above its level");
+  } else if (*result == PP_SEARCH_INFEASIBLE) {
+    int64_t bound = search->proved.bound < plan->peak ? search->proved.bound : plan->peak;
+    if (bound > plan->searched)
+      plan->searched = bound;
+    pp_search_free(solver->prover);
+    solver->prover = search;
+    return status;
+  }
+  pp_search_free(search);
   return status;
 }
 
-/* An infeasible level: the search that found it is kept for the proof, until a better one is there.
- */
-static void raise_searched(struct solver *solver, pp_search *search) {
+/* Bisects between what is proved and what is found. Where a try ends at its budget, higher levels
+ * do too, as a rule: few are tried. */
+static pp_status bisect(struct solver *solver, int64_t budget, pp_error *error) {
   pp_plan *plan = solver->plan;
-  int64_t bound = search->proved.bound < plan->peak ? search->proved.bound : plan->peak;
-  if (bound <= plan->searched)
-    return;
-  plan->searched = bound;
-  if (solver->prover != search && solver->prover != solver->main)
-    pp_search_free(solver->prover);
-  solver->prover = search;
-}
-
-/* Better orders by bisection between what is known and what is found, each try on its own. Where
- * one try ends at its budget, higher levels do too, as a rule: few are tried. */
-static pp_status improve(struct solver *solver, int64_t budget, pp_error *error) {
-  pp_plan *plan = solver->plan;
-  int64_t low = plan->searched;
+  int64_t level = plan->searched; /* most often the optimum */
   pp_status status = PP_OK;
-  for (int tries = 0; !status && tries < 3 && low + 1 < plan->peak && !should_stop(solver);
-       tries++) {
-    int64_t level = low + (plan->peak - low) / 2;
+  for (int limits = 0; !status && limits < 4 && level < plan->peak && !should_stop(solver);) {
     pp_search_result result;
-    pp_search *search = pp_search_new(solver->program);
-    if (!search)
-      return pp_fail_memory(error);
-    status = search_at(solver, search, level, budget, &result, error);
-    if (!status && result == PP_SEARCH_INFEASIBLE)
-      raise_searched(solver, search);
-    if (result == PP_SEARCH_FOUND)
-      tries = -1;
-    else
-      low = level > plan->searched ? level : plan->searched;
-    solver->states += search->explorer.visited;
-    if (search != solver->prover)
-      pp_search_free(search);
+    status = search_at(solver, level, budget, &result, error);
+    int64_t low = plan->searched;
+    if (result == PP_SEARCH_LIMIT) {
+      limits++;
+      low = level + 1;
+    }
+    level = low + (plan->peak - low) / 2;
   }
   return status;
 }
@@ -240,27 +231,14 @@ static pp_status improve(struct solver *solver, int64_t budget, pp_error *error)
 static pp_status search(struct solver *solver, pp_error *error) {
   pp_plan *plan = solver->plan;
   int64_t limit = solver->options->state_limit > 0 ? solver->options->state_limit : default_states;
-  int64_t budget =
-      4096 + 8 * (int64_t)solver->program->n; /* room for one way down without a commit */
-  budget = budget < limit ? budget : limit;
-  pp_search *search = solver->main = pp_search_new(solver->program);
-  pp_status status = search ? PP_OK : pp_fail_memory(error);
-  while (!status && plan->searched < plan->peak && !should_stop(solver)) {
-    pp_search_result result;
-    status = search_at(solver, search, plan->searched, budget, &result, error);
-    if (status || result == PP_SEARCH_FOUND)
-      break;
-    if (result == PP_SEARCH_INFEASIBLE)
-      raise_searched(solver, search);
-    else if (!(status = improve(solver, budget, error))) {
-      if (budget >= limit) {
-        plan->limited = true;
-        break;
-      }
-      budget = budget * 4 < limit ? budget * 4 : limit;
-    }
+  int64_t budget = 4096 + 8 * (int64_t)solver->program->n; /* room for one way without a commit */
+  pp_status status = PP_OK;
+  for (bool more = true; more && !status && plan->searched < plan->peak && !should_stop(solver);) {
+    more = budget < limit;
+    status = bisect(solver, more ? budget : limit, error);
+    budget *= 4;
   }
-  solver->states += search ? search->explorer.visited : 0;
+  plan->limited |= plan->searched < plan->peak;
   return status;
 }
 
@@ -272,9 +250,7 @@ static void prove_by_search(struct solver *solver) {
   if (solver->prover && plan->searched > plan->bound &&
       pp_search_proof(solver->prover, plan->searched, INT32_MAX, &proof))
     take_proof(plan, &proof);
-  if (solver->prover != solver->main)
-    pp_search_free(solver->prover);
-  pp_search_free(solver->main);
+  pp_search_free(solver->prover);
 }
 
 /* ---- The plan ---- */
