@@ -158,6 +158,16 @@ static int finish(const struct plan *plan, const pp_planned *planned) {
   return no ? PP_EXIT_NO : PP_EXIT_DONE;
 }
 
+/* Not every format can be written: better said before the work than after it. */
+static int read_model(const struct plan *plan, pp_model **model) {
+  int code = pp_read_model(plan->path, &plan->common, model);
+  if (code || !plan->output || (*model)->operations->write)
+    return code;
+  pp_say("%s: models of this format cannot be written: leave out -o", plan->path);
+  pp_model_free(*model);
+  return EX_USAGE;
+}
+
 int pp_verb_plan(int argc, char **argv) {
   struct plan plan = {0};
   pp_model *model;
@@ -165,9 +175,14 @@ int pp_verb_plan(int argc, char **argv) {
   int code = parse(argc, argv, &plan);
   if (code != -1)
     return code;
-  code = pp_read_and_plan(plan.path, &plan.common, &model, &planned);
+  code = read_model(&plan, &model);
   if (code)
     return code;
+  code = pp_plan_model(model, &plan.common, &planned);
+  if (code) {
+    pp_model_free(model);
+    return code;
+  }
   code = finish(&plan, &planned);
   pp_planned_free(&planned);
   pp_model_free(model);

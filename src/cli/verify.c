@@ -269,7 +269,7 @@ static int check_all(struct verify *verify) {
     break;
   default:
     pp_say("%s: files of this format cannot be compared", verify->original_path);
-    return EX_SOFTWARE;
+    return EX_USAGE;
   }
   if (!code && !verify->common.quiet)
     printf("verified: %s is %s in the certified order\n", verify->planned_path,

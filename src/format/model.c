@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "format/onnx.h"
+#include "format/simulator.h"
 #include "memory.h"
 
 /* ---- Notices ---- */
@@ -54,11 +55,11 @@ static const struct {
 } readers[] = {
     {is_tflite, pp_tflite_read},
     {pp_onnx_test, pp_onnx_read},
+    {pp_simulator_test, pp_simulator_read},
     {is_program, pp_program_json_read},
 };
 
 static pp_status read_format(pp_model *model, const pp_read_options *options, pp_error *error) {
-  static const pp_read_options none = {0};
   if (!model->size) {
     pp_status status = pp_fail(error, PP_ERROR_INPUT, "the file is empty");
     if (error)
@@ -67,7 +68,7 @@ static pp_status read_format(pp_model *model, const pp_read_options *options, pp
   }
   for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
     if (readers[i].test(model->bytes, model->size))
-      return readers[i].read(model, options ? options : &none, error);
+      return readers[i].read(model, options, error);
   pp_status status = pp_fail(error, PP_ERROR_INPUT,
                              "neither a .tflite file (no \"TFL3\" here) nor ONNX nor program JSON");
   if (error)
@@ -100,7 +101,7 @@ static pp_status read_stream(FILE *file, size_t capacity, uint8_t **bytes, size_
   return PP_OK;
 }
 
-static pp_status read_file(const char *path, uint8_t **bytes, size_t *size, pp_error *error) {
+pp_status pp_read_file(const char *path, uint8_t **bytes, size_t *size, pp_error *error) {
   bool standard = !strcmp(path, "-");
   FILE *file = standard ? stdin : fopen(path, "rb");
   struct stat about;
@@ -124,8 +125,12 @@ static pp_status read_file(const char *path, uint8_t **bytes, size_t *size, pp_e
 
 /* ---- Models ---- */
 
-pp_status pp_model_read_bytes(const char *path, uint8_t *bytes, size_t size,
-                              const pp_read_options *options, pp_model **model, pp_error *error) {
+typedef pp_status reader(pp_model *model, const pp_read_options *options, pp_error *error);
+
+/* Takes the bytes. */
+static pp_status make_model(const char *path, uint8_t *bytes, size_t size, reader *read,
+                            const pp_read_options *options, pp_model **model, pp_error *error) {
+  static const pp_read_options none = {0};
   pp_model *made = pp_zalloc(1, sizeof *made);
   if (!made || !(made->path = strdup(path))) {
     free(made);
@@ -134,7 +139,7 @@ pp_status pp_model_read_bytes(const char *path, uint8_t *bytes, size_t size,
   }
   made->bytes = bytes;
   made->size = size;
-  pp_status status = read_format(made, options, error);
+  pp_status status = read(made, options ? options : &none, error);
   if (status)
     pp_model_free(made);
   else
@@ -142,11 +147,37 @@ pp_status pp_model_read_bytes(const char *path, uint8_t *bytes, size_t size,
   return status;
 }
 
+pp_status pp_model_read_bytes(const char *path, uint8_t *bytes, size_t size,
+                              const pp_read_options *options, pp_model **model, pp_error *error) {
+  return make_model(path, bytes, size, read_format, options, model, error);
+}
+
+/* A directory that holds a saved session. */
+static pp_status read_session(const char *path, const pp_read_options *options, pp_model **model,
+                              pp_error *error) {
+  uint8_t *bytes = NULL;
+  size_t size = 0, length = strlen(path) + sizeof "/index.json";
+  char *index = pp_alloc(length, 1);
+  if (!index)
+    return pp_fail_memory(error);
+  snprintf(index, length, "%s/index.json", path);
+  struct stat about;
+  pp_status status =
+      stat(index, &about)
+          ? pp_fail(error, PP_ERROR_READ, "is a directory, and no saved session (no index.json)")
+          : pp_read_file(index, &bytes, &size, error);
+  free(index);
+  return status ? status : make_model(path, bytes, size, pp_session_read, options, model, error);
+}
+
 pp_status pp_model_read(const char *path, const pp_read_options *options, pp_model **model,
                         pp_error *error) {
   uint8_t *bytes = NULL;
   size_t size = 0;
-  pp_status status = read_file(path, &bytes, &size, error);
+  struct stat about;
+  if (strcmp(path, "-") && !stat(path, &about) && S_ISDIR(about.st_mode))
+    return read_session(path, options, model, error);
+  pp_status status = pp_read_file(path, &bytes, &size, error);
   return status ? status : pp_model_read_bytes(path, bytes, size, options, model, error);
 }
 

@@ -26,7 +26,8 @@ typedef enum pp_format {
   PP_FORMAT_TFLITE,
   PP_FORMAT_ONNX,
   PP_FORMAT_SIMULATOR, /* Inductor's memory simulator JSON */
-  PP_FORMAT_CSV        /* minimalloc */
+  PP_FORMAT_CSV,       /* minimalloc */
+  PP_FORMAT_SESSION    /* a directory that an Inductor session was saved in */
 } pp_format;
 
 /* Things a user should know that are not errors ("subgraph 0, tensor 7: unknown size, counted as
@@ -74,7 +75,8 @@ struct pp_model {
   void *data; /* the reader's */
 };
 
-/* Reads a file; the format is told by its content, not its name. Frees nothing of the caller's. */
+/* Reads a file, or a saved session if it is a directory; the format is told by the content, not the
+ * name. Frees nothing of the caller's. */
 pp_status pp_model_read(const char *path, const pp_read_options *options, pp_model **model,
                         pp_error *error);
 /* The same of bytes in memory (malloc'ed, size + 1 bytes, bytes[size] = 0); the model takes them,
@@ -92,11 +94,17 @@ pp_status pp_model_build(const pp_model *model, size_t index, const int64_t *pea
 pp_status pp_model_write(const pp_model *model, const pp_index *const *order, pp_write *write,
                          void *data, pp_error *error);
 
+/* A whole file ("-": standard input): malloc'ed, with a 0 behind its end. */
+pp_status pp_read_file(const char *path, uint8_t **bytes, size_t *size, pp_error *error);
+
 /* The readers. Each gets a model with path, bytes and size set, and sets the rest; on failure the
  * caller frees the model. */
 pp_status pp_program_json_read(pp_model *model, const pp_read_options *options, pp_error *error);
 pp_status pp_tflite_read(pp_model *model, const pp_read_options *options, pp_error *error);
 pp_status pp_onnx_read(pp_model *model, const pp_read_options *options, pp_error *error);
+pp_status pp_simulator_read(pp_model *model, const pp_read_options *options, pp_error *error);
+/* Its path is the directory; it has the bytes of index.json. */
+pp_status pp_session_read(pp_model *model, const pp_read_options *options, pp_error *error);
 
 /* Writes a program as program JSON (doc/program-json.md): deterministic, one statement or storage a
  * line. */
