@@ -120,7 +120,6 @@ Inductive lie :=
 | Run_broken (s : N)
 | Probe_same (v : N)
 | Probe_circle                       (* proves the bound, but something follows *)
-| Probe_without_proof
 | Statement_not_ready (v : N)
 | Statement_outside (v : N)          (* of the middle, or of the block *)
 | Statement_twice (v : N)

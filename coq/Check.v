@@ -27,7 +27,7 @@ Definition check_proof (p : program) (preds : table (list N)) (start : N) (c : c
     : outcome unit :=
   let bound := the_bound c in
   match the_proof c with
-  | No_proof => require (bound =? 0) (bound_line c) Bound_without_proof
+  | No_proof => require (bound =? 0) (last_line c) Bound_without_proof
   | Floor line v =>
       require (v <? statements p) line (Exit_is_none v);;
       require (bound <=? floor p v) line (Floor_is (floor p v))

@@ -131,10 +131,117 @@ let read text =
     in
     go [ none ]
   in
+  let numbered () = n_of (number t) in
+  let reversed () =
+    argument t;
+    match get t with 'f' -> false | 'r' -> true | _ -> bad t "f or r expected"
+  in
+  (* Reads lines that begin with a letter for which [item] knows how to go on. *)
+  let lines item =
+    let rec go all =
+      match item (peek t) with
+      | None -> List.rev all
+      | Some read ->
+          let at = line () in
+          skip t;
+          go (read at :: all)
+    in
+    go []
+  in
+  let the_probes =
+    lines (function
+      | 'a' ->
+          Some (fun probe_line ->
+              argument t;
+              let probe_from = statement () in
+              argument t;
+              let probe_to = statement () in
+              end_line t;
+              { Kernel.probe_line; probe_from; probe_to; probe_chains = chains () })
+      | _ -> None)
+  in
+  let state_lines () =
+    lines (function
+      | 's' ->
+          Some (fun at ->
+              argument t;
+              let state = numbered () in
+              argument t;
+              let v = statement () in
+              end_line t;
+              Kernel.Declare (at, state, v))
+      | 'n' ->
+          Some (fun at ->
+              argument t;
+              let state = numbered () in
+              end_line t;
+              Kernel.Claim_next (at, state))
+      | 'd' ->
+          Some (fun at ->
+              argument t;
+              let state = numbered () in
+              argument t;
+              let larger = numbered () in
+              end_line t;
+              Kernel.Claim_commit (at, state, larger, chains ()))
+      | 'r' ->
+          Some (fun at ->
+              argument t;
+              let state = numbered () in
+              argument t;
+              let start = numbered () in
+              Kernel.Claim_reached (at, state, start, arguments t statement))
+      | _ -> None)
+  in
+  let search search_line =
+    end_line t;
+    let search_steps =
+      lines (function
+        | 'y' ->
+            Some (fun at ->
+                let reverse = reversed () in
+                argument t;
+                let v = statement () in
+                end_line t;
+                Kernel.Pivot (at, reverse, v))
+        | 'k' ->
+            Some (fun at ->
+                let reverse = reversed () in
+                Kernel.Commit_each (at, reverse, arguments t statement))
+        | 'K' ->
+            Some (fun at ->
+                let reverse = reversed () in
+                let more = arguments t statement in
+                Kernel.Commit_to (at, reverse, more, chains ()))
+        | _ -> None)
+    in
+    let explore_line = line () in
+    letter t 'm';
+    let explore_reverse = reversed () in
+    end_line t;
+    let search_blocks =
+      lines (function
+        | 'g' ->
+            Some (fun block_line ->
+                let block_statements = arguments t statement in
+                let block_chains = chains () in
+                { Kernel.block_line; block_statements; block_chains; block_states = state_lines () })
+        | _ -> None)
+    in
+    { Kernel.search_line; search_steps; explore_line; explore_reverse; search_blocks }
+  in
+  let trap trap_line =
+    let trap_reverse = reversed () in
+    argument t;
+    let trap_count = below t (Int64.succ statements) "more statements than the program has" in
+    let trap_more = arguments t statement in
+    let trap_bases = bases trap_line in
+    { Kernel.trap_line; trap_reverse; trap_count; trap_more; trap_bases }
+  in
   let the_proof =
     let at = line () in
     match peek t with
-    | 'f' ->
+    | 'f' when the_probes = [] ->
         skip t;
         if more t then begin
           let v = statement () in
@@ -142,17 +249,8 @@ let read text =
           Kernel.Floor (at, v)
         end
         else Kernel.Start at
-    | 't' ->
-        skip t;
-        argument t;
-        let trap_reverse =
-          match get t with 'f' -> false | 'r' -> true | _ -> bad t "f or r expected"
-        in
-        argument t;
-        let trap_count = below t (Int64.succ statements) "more statements than the program has" in
-        let trap_more = arguments t statement in
-        let trap_bases = bases at in
-        Kernel.Trap_proof { Kernel.trap_line = at; trap_reverse; trap_count; trap_more; trap_bases }
+    | 't' -> skip t; Kernel.Trap_proof (trap at)
+    | 'x' -> skip t; Kernel.Search_proof (search at)
     | _ -> Kernel.No_proof
   in
   let last_line = line () in
@@ -161,5 +259,5 @@ let read text =
   if not (at_end t) then bad t "something after q";
   { hash; statements; storages;
     certificate =
-      { Kernel.order_line; the_order; peak_line; the_peak; bound_line; the_bound; the_proof;
-        last_line } }
+      { Kernel.order_line; the_order; peak_line; the_peak; bound_line; the_bound; the_probes;
+        the_proof; last_line } }

@@ -56,6 +56,29 @@ let reason lie =
   | Storage_fixed s -> "storage " ^ n s ^ " is accessed by the exit, or constant"
   | Storage_overloaded s -> "storage " ^ n s ^ " is overloaded"
   | Run_broken s -> "the run behind storage " ^ n s ^ " is broken"
+  | Probe_same v -> "an edge from " ^ n v ^ " to itself"
+  | Probe_circle -> "something follows an edge that closes a circle"
+  | Statement_not_ready v -> "statement " ^ n v ^ " is not ready"
+  | Statement_outside v -> "statement " ^ n v ^ " is outside, or leads to no state"
+  | Statement_twice v -> "statement " ^ n v ^ " stands twice"
+  | Memory_grows v -> "memory grows by statement " ^ n v
+  | Memory_not_least (x, goal) -> "shown are only " ^ n x ^ " of " ^ n goal ^ " bytes"
+  | Chains_not_needed -> "chains that prove nothing"
+  | Not_comparable (v, u) -> "statement " ^ n v ^ " is not comparable with " ^ n u
+  | Pivot_outside v -> "statement " ^ n v ^ " does not lie in the middle"
+  | Blocks_empty -> "an empty block"
+  | Blocks_joined v -> "something joins the block of " ^ n v ^ " to another"
+  | Blocks_miss v -> "statement " ^ n v ^ " is in no block"
+  | State_unknown x -> "no state " ^ n x
+  | State_twice x -> "the state is state " ^ n x
+  | State_not_claimed x -> "state " ^ n x ^ " is not claimed"
+  | State_claimed_twice x -> "state " ^ n x ^ " is claimed already"
+  | State_below_start x -> "state " ^ n x ^ " has less memory than the start"
+  | State_not_larger x -> "state " ^ n x ^ " is not larger"
+  | State_other x -> "the statements do not lead to state " ^ n x
+  | Step_costs_too_much v -> "the step to statement " ^ n v ^ " is not below the bound"
+  | Start_not_claimed -> "state 0 is not claimed"
+  | No_block_stuck -> "every block can be completed"
 
 exception Lie of int * string
 

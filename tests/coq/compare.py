@@ -4,8 +4,8 @@
 usage: compare.py COQ_CHECKER C_CHECKER SEED COUNT [FOLDER ...]
 
 The checkers must agree on the exit code and, when they refute, on the line. FOLDER holds PROGRAM.json
-and PROOF.cert files; a certificate belongs to the program whose SHA-256 it names, else to the one of
-its own name, else to the first of its folder. COUNT random programs of the oracle, each with a true
+and PROOF.cert files: a certificate belongs to the program of its own name, else to the one whose SHA-256 it names, else to
+program.json in its folder. COUNT random programs of the oracle, each with a true
 certificate and mutations of it, are added.
 """
 
@@ -43,14 +43,14 @@ def pairs(folder):
     by_hash = {hashlib.sha256(p.read_bytes()).hexdigest(): p for p in programs}
     for proof in sorted(folder.rglob("*.cert")):
         named = re.search(rb"^h ([0-9a-f]{64})$", proof.read_bytes(), re.M)
-        here = [p for p in programs if p.parent == proof.parent]
         own = proof.with_suffix(".json")
+        default = proof.parent / "program.json"
         if own.exists():
             yield own, proof
         elif named and named[1].decode() in by_hash:
             yield by_hash[named[1].decode()], proof
-        elif here:
-            yield here[0], proof
+        elif default.exists():
+            yield default, proof
 
 
 def mutate(rng, text):
