@@ -124,6 +124,8 @@ def _extern(statement, call, name):
 def _operator(statement, call, operator):
     schema = operator._schema
     namespace = operator.namespace
+    if namespace in COLLECTIVE:  # other processes would have to take part in every profile
+        raise Refusal("collective operator", statement.line, statement.text)
     effect = Effect(trusted=namespace in TRUSTED)
     by_name = {a.name: a for a in schema.arguments}
     positional = [a for a in schema.arguments if not a.kwarg_only]
@@ -146,5 +148,5 @@ def _operator(statement, call, operator):
     seeded = torch.Tag.nondeterministic_seeded in operator.tags
     random = seeded or RANDOM.search(schema.name.split("::")[-1]) is not None
     # An operator of the user's may print, count or lock: it keeps its place among its like.
-    effect.ordered = random or not effect.trusted or namespace in COLLECTIVE
+    effect.ordered = random or not effect.trusted
     return effect

@@ -7,6 +7,8 @@ installed has the same bits and exactly the modelled peak.
 import random
 import types
 
+import hypothesis
+import hypothesis.strategies as st
 import peakproof
 import pytest
 import torch
@@ -211,6 +213,44 @@ def two(seed=0):
     return [torch.rand(16, 16, generator=g), torch.rand(16, 16, generator=g)]
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.complex64, torch.int8, torch.bool])
+@pytest.mark.parametrize("shape", [(5, 7), (), (0, 3)])
+@pytest.mark.parametrize("inference", [True, False])
+def test_types_and_shapes(dtype, shape, inference):
+    text = HEAD + (
+        "def call(args):\n    a, b = args\n    args.clear()\n"
+        "    buf0 = torch.ops.aten.clone.default(a)\n"
+        "    buf1 = torch.ops.aten.eq.Tensor(a, b)\n"
+        "    return (buf0, b, buf1, )\n"
+    )
+    with torch.inference_mode(inference):
+        args = [torch.ones(shape).to(dtype), torch.ones(shape).to(dtype)]
+        result, _ = optimize(text, args)
+    assert result.report.state in ("kept", "installed"), result.report.reason
+    assert result.report.bitwise == "yes"
+
+
+@hypothesis.given(
+    sizes=st.lists(st.integers(1, 4), max_size=4),
+    strides=st.lists(st.integers(0, 20), min_size=4, max_size=4),
+    offset=st.integers(0, 9),
+)
+@hypothesis.settings(deadline=None, max_examples=300, database=None)
+def test_pieces(sizes, strides, offset):
+    """Ranges hold every byte of a strided tensor, and no other unless they are too many."""
+    from peakproof import profile
+
+    x = torch.as_strided(torch.empty(400, dtype=torch.int16), sizes, strides[: len(sizes)], offset)
+    own = {offset}
+    for n, s in zip(sizes, strides):
+        own = {o + s * k for o in own for k in range(n)}
+    expected = {2 * o + b for o in own for b in (0, 1)}
+    ranges = profile.pieces(x)
+    found = {b for low, high in ranges for b in range(low, high)}
+    assert expected <= found
+    assert expected == found or len(ranges) == 1
+
+
 def test_random_numbers_keep_their_order():
     text = body(
         f"buf0 = {A}",
@@ -323,6 +363,7 @@ def test_exception_in_the_middle():
         (["buf0 = aten.foo(a)"], "unknown function"),
         (["buf0 = extern_kernels.mystery(a)"], "unknown extern kernel"),
         (["buf0 = torch.sum(a)"], "effects are not known"),
+        (["buf0 = torch.ops._c10d_functional.wait_tensor.default(a)"], "collective"),
         (["buf0 = torch.ops.aten.item.default(a)"], ""),
         (["buf0 = torch.ops.aten.unbind.int(a)", "buf1 = buf0[0]", "del buf0"], ""),
         (["buf0 = torch.ops.aten.nonzero.default(b)"], ""),
