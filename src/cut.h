@@ -19,8 +19,8 @@ struct pp_cut {
   pp_index *free_accessors;          /* of a storage, or -1: it does not belong to the network */
   pp_index *node;                    /* of a free statement, or -1 */
   pp_index *begun_node, *ended_node; /* a(s), b(s) of THEORY.md, or -1 */
-  PP_VECTOR(pp_index) statements;    /* free */
-  PP_VECTOR(pp_index) storages;      /* that these access */
+  pp_indices statements;             /* free */
+  pp_indices storages;               /* that these access */
   struct pp_flow flow;
 };
 

@@ -58,7 +58,7 @@ struct pp_explorer {
   int64_t level;             /* steps that cost more are not taken */
   int64_t blocked;           /* the least cost of a step not taken */
   int64_t visited;           /* states, by all explorations */
-  PP_VECTOR(pp_index) ready;
+  pp_indices ready;
   pp_index *place; /* in ready, or -1 */
   PP_VECTOR(struct pp_state) states;
   int32_t current; /* the state in which the run is */
@@ -70,10 +70,10 @@ struct pp_explorer {
   int32_t epoch;
   int32_t *stamp; /* for comparing sets */
   int32_t stamps;
-  PP_VECTOR(pp_index) moves, path;
+  pp_indices moves, path;
   bool *keep;
   /* Goals: see goal.h. */
-  PP_VECTOR(pp_index) goals, closure;
+  pp_indices goals, closure;
   int32_t *goal_stamp, *closure_stamp;
   int64_t *failed; /* of a goal at the root: memory with which it failed; INT64_MAX: not tried */
 };

@@ -19,6 +19,8 @@ static inline size_t pp_row_size(const struct pp_rows *rows, pp_index row) {
                       *x##_end = (rows)->item + (rows)->start[(row) + 1];                          \
        x < x##_end; x++)
 
+typedef PP_VECTOR(pp_index) pp_indices;
+
 struct pp_statement {
   size_t access, request; /* where they begin; they end where the next statement's begin */
   size_t name;            /* offset into names; 0 is "" */

@@ -12,7 +12,7 @@ struct pp_chain {
 
 struct pp_chains {
   PP_VECTOR(struct pp_chain) chains;
-  PP_VECTOR(pp_index) tokens;
+  pp_indices tokens;
 };
 
 void pp_chains_free(struct pp_chains *chains);
@@ -35,8 +35,8 @@ struct pp_proof {
   int64_t bound;      /* L */
   pp_index statement; /* floor: or -1 */
   /* Traps. */
-  PP_VECTOR(pp_index) inside;  /* T */
-  PP_VECTOR(pp_index) anchors; /* of the base that all exits share */
+  pp_indices inside;  /* T */
+  pp_indices anchors; /* of the base that all exits share */
   PP_VECTOR(struct pp_exit) exits;
   struct pp_chains chains;
   /* Search. */

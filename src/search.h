@@ -15,7 +15,7 @@ typedef enum pp_search_result {
 struct pp_search_side {
   struct pp_run run;
   struct pp_cut cut;
-  PP_VECTOR(pp_index) order; /* committed */
+  pp_indices order;          /* committed */
   PP_VECTOR(size_t) commits; /* where each commit ends in `order` */
 };
 
@@ -36,7 +36,7 @@ struct pp_search {
   /* Components of the middle: members of component k are member[start[k]] .. member[start[k + 1] -
    * 1]. */
   pp_index *component, *parent;
-  PP_VECTOR(pp_index) members;
+  pp_indices members;
   PP_VECTOR(size_t) starts;
   struct pp_explorer explorer;
   bool (*stop)(void *);

@@ -112,72 +112,52 @@ static void take_proof(pp_plan *plan, struct pp_proof *proof) {
   *proof = (struct pp_proof){0};
 }
 
-/* Does a trap prove `level`? Then the plan has the proof. Before: what was in T at a lower level;
- * it receives T if the answer is yes. */
-static pp_status prove_level(struct solver *solver, bool reverse, int64_t level,
-                             struct pp_chains *known, bool *proved, pp_error *error) {
-  struct pp_trap trap;
-  struct pp_proof proof = {0};
-  *proved = false;
-  bool done = pp_trap_init(&trap, pp_view_of(solver->program, reverse)) &&
-              (known->tokens.count ? pp_trap_seed(&trap, known->tokens.items, known->tokens.count)
-                                   : seed_from_order(solver, &trap, level));
-  pp_status status = done ? pp_trap_grow(&trap, level, should_stop, solver) : PP_ERROR_MEMORY;
-  if (!status && !pp_trap_whole(&trap)) {
-    int64_t bound = level;
-    done = (level == solver->plan->peak || pp_trap_bound(&trap, &bound)) &&
-           pp_trap_proof(&trap, bound < solver->plan->peak ? bound : solver->plan->peak, &proof);
-    if (done) {
-      *proved = true;
-      known->tokens.count = 0;
-      done = pp_reserve((void **)&known->tokens.items, &known->tokens.capacity, trap.members.count,
-                        sizeof(pp_index));
-      if (done && trap.members.count)
-        memcpy(known->tokens.items, trap.members.items, trap.members.count * sizeof(pp_index));
-      known->tokens.count = done ? trap.members.count : 0;
-      take_proof(solver->plan, &proof);
-    }
-    if (!done)
-      status = PP_ERROR_MEMORY;
-  }
-  pp_trap_free(&trap);
-  return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK; /* else: stopped */
+/* The trap has no exit below `level`: the plan gets the proof. */
+static pp_status prove(struct solver *solver, struct pp_trap *trap, int64_t level) {
+  struct pp_proof proof;
+  if (!pp_trap_proof(trap, level, &proof))
+    return PP_ERROR_MEMORY;
+  take_proof(solver->plan, &proof);
+  return PP_OK;
 }
 
-/* The best trap of one direction. */
-static pp_status best_trap(struct solver *solver, bool reverse, pp_error *error) {
-  struct pp_chains known = {0};
+/* Does a trap prove the plan's own peak? */
+static pp_status prove_peak(struct solver *solver, bool reverse) {
+  int64_t level = solver->plan->peak;
   struct pp_trap trap;
-  int64_t bound;
-  size_t count;
-  bool proved;
-  bool done = pp_trap_init(&trap, pp_view_of(solver->program, reverse));
-  pp_status status =
-      done ? pp_trap_climb(&trap, solver->plan->bound, &bound, &count, should_stop, solver)
-           : PP_ERROR_MEMORY;
-  if (status != PP_ERROR_MEMORY && bound > solver->plan->bound) {
-    known.tokens.items = trap.members.items;
-    known.tokens.count = count;
-    trap.members.items = NULL;
-    status = prove_level(solver, reverse, bound, &known, &proved, error);
-  }
-  pp_chains_free(&known);
+  bool done = pp_trap_init(&trap, pp_view_of(solver->program, reverse)) &&
+              seed_from_order(solver, &trap, level);
+  pp_status status = done ? pp_trap_grow(&trap, level, should_stop, solver) : PP_ERROR_MEMORY;
+  if (!status && !pp_trap_whole(&trap))
+    status = prove(solver, &trap, level);
   pp_trap_free(&trap);
-  return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK;
+  return status;
+}
+
+/* The best trap of one direction, if it proves more than is proved. */
+static pp_status prove_best(struct solver *solver, bool reverse) {
+  struct pp_view view = pp_view_of(solver->program, reverse);
+  struct pp_trap climb, trap = {0};
+  int64_t bound = 0;
+  size_t count = 0;
+  pp_status status = pp_trap_init(&climb, view) ? pp_trap_climb(&climb, solver->plan->bound, &bound,
+                                                                &count, should_stop, solver)
+                                                : PP_ERROR_MEMORY;
+  if (status != PP_ERROR_MEMORY && bound > solver->plan->bound)
+    status = pp_trap_init(&trap, view) && pp_trap_seed(&trap, climb.members.items, count)
+                 ? prove(solver, &trap, bound)
+                 : PP_ERROR_MEMORY;
+  pp_trap_free(&climb);
+  pp_trap_free(&trap);
+  return status;
 }
 
 static pp_status prove_by_traps(struct solver *solver, pp_error *error) {
   pp_plan *plan = solver->plan;
   pp_status status = PP_OK;
-  for (int reverse = 0; !status && reverse < 2 && plan->bound < plan->peak; reverse++) {
-    struct pp_chains known = {0};
-    bool proved;
-    status = prove_level(solver, reverse, plan->peak, &known, &proved, error);
-    pp_chains_free(&known);
-  }
-  for (int reverse = 0; !status && reverse < 2 && plan->bound < plan->peak; reverse++)
-    status = best_trap(solver, reverse, error);
-  return status;
+  for (int k = 0; status != PP_ERROR_MEMORY && k < 4 && plan->bound < plan->peak; k++)
+    status = k < 2 ? prove_peak(solver, k % 2) : prove_best(solver, k % 2);
+  return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK; /* else: stopped in time */
 }
 
 /* ---- Search ---- */

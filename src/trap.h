@@ -8,13 +8,13 @@
 
 /* A trap that grows, and the room that its cuts need. */
 struct pp_trap {
-  struct pp_run run;           /* executed is T, memory is M(T) */
-  PP_VECTOR(pp_index) members; /* T in the order in which it grew */
-  PP_VECTOR(pp_index) maximal; /* members without a successor in T */
-  pp_index *place;             /* of a statement in maximal, or -1 */
-  pp_index *after;             /* of a statement: successors in T */
-  PP_VECTOR(pp_index) exits;   /* and statements that were exits once */
-  int64_t *cost;               /* of an exit, at least: found when the version was `checked` */
+  struct pp_run run;  /* executed is T, memory is M(T) */
+  pp_indices members; /* T in the order in which it grew */
+  pp_indices maximal; /* members without a successor in T */
+  pp_index *place;    /* of a statement in maximal, or -1 */
+  pp_index *after;    /* of a statement: successors in T */
+  pp_indices exits;   /* and statements that were exits once */
+  int64_t *cost;      /* of an exit, at least: found when the version was `checked` */
   int32_t *checked;
   int32_t version; /* changes when an earlier cost may no longer hold */
   /* To find what is free for an exit v: stamped with the epoch of `cut`. */
