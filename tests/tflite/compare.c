@@ -65,27 +65,29 @@ static int flip_all(const pp_model *original, const pp_model *permuted) {
   return bad;
 }
 
-int main(int count, char **argument) {
-  pp_model *original, *permuted;
+static int compare(const pp_model *original, const pp_model *permuted, bool flip) {
   pp_error error;
   pp_index **order;
+  if (pp_tflite_compare(original, permuted, &order, &error)) {
+    printf("byte %" PRId64 ": %s\n", error.offset, error.message);
+    return 1;
+  }
+  print_orders(original, order);
+  pp_tflite_orders_free(order, original->programs);
+  return flip ? flip_all(original, permuted) : 0;
+}
+
+int main(int count, char **argument) {
+  pp_model *original = NULL, *permuted = NULL;
+  pp_error error;
+  int code = 65;
   if (count < 3)
     return 64;
   if (pp_model_read(argument[1], NULL, &original, &error) ||
-      pp_model_read(argument[2], NULL, &permuted, &error)) {
+      pp_model_read(argument[2], NULL, &permuted, &error))
     printf("byte %" PRId64 ": %s\n", error.offset, error.message);
-    return 65;
-  }
-  int code = 0;
-  if (pp_tflite_compare(original, permuted, &order, &error)) {
-    printf("byte %" PRId64 ": %s\n", error.offset, error.message);
-    code = 1;
-  } else {
-    print_orders(original, order);
-    pp_tflite_orders_free(order, original->programs);
-    if (count > 3)
-      code = flip_all(original, permuted);
-  }
+  else
+    code = compare(original, permuted, count > 3);
   pp_model_free(original);
   pp_model_free(permuted);
   return code;

@@ -22,6 +22,43 @@ static void print_order(const pp_program *program, const pp_index *order) {
     printf("%s%" PRId32, k ? ", " : "", order[k]);
 }
 
+/* Draws the order of program i, and prints what comes of it. */
+static pp_status draw(const pp_model *model, size_t i, pp_index **order, int64_t *peak,
+                      uint64_t *seed, pp_error *error) {
+  pp_program *program;
+  int64_t before = 0;
+  pp_status status = pp_model_build(model, i, peak, &program, error);
+  if (status)
+    return status;
+  order[i] = legal_order(program, seed);
+  status = pp_simulate(program, NULL, &before, NULL, NULL, error);
+  if (!status)
+    status = pp_simulate(program, order[i], peak + i, NULL, NULL, error);
+  printf("{\"subgraph\": %zu, \"before\": %" PRId64 ", \"after\": %" PRId64 ", \"order\": [", i,
+         before, peak[i]);
+  print_order(program, order[i]);
+  printf("]}");
+  pp_program_free(program);
+  return status;
+}
+
+static pp_status permute(const pp_model *model, pp_index **order, uint64_t *seed, FILE *file,
+                         pp_error *error) {
+  int64_t *peak = pp_zalloc(model->programs, sizeof *peak);
+  pp_status status = PP_OK;
+  if (!peak)
+    abort();
+  printf("[");
+  for (size_t k = 0; k < model->programs && !status; k++) {
+    printf("%s", k ? ", " : "");
+    status = draw(model, model->sequence[k], order, peak, seed, error);
+  }
+  printf("]\n");
+  free(peak);
+  return status ? status
+                : pp_model_write(model, (const pp_index *const *)order, to_file, file, error);
+}
+
 int main(int count, char **argument) {
   pp_model *model;
   pp_error error;
@@ -31,36 +68,17 @@ int main(int count, char **argument) {
     return fail(argument[1], &error);
   uint64_t seed = strtoull(argument[2], NULL, 10);
   pp_index **order = pp_zalloc(model->programs, sizeof *order);
-  int64_t *peak = pp_zalloc(model->programs, sizeof *peak);
-  printf("[");
-  for (size_t k = 0; k < model->programs; k++) {
-    size_t i = model->sequence[k];
-    pp_program *program;
-    int64_t before;
-    if (pp_model_build(model, i, peak, &program, &error))
-      return fail(argument[1], &error);
-    order[i] = legal_order(program, strcmp(argument[2], "last") ? &seed : NULL);
-    pp_simulate(program, NULL, &before, NULL, NULL, &error);
-    if (pp_simulate(program, order[i], peak + i, NULL, NULL, &error))
-      return fail(argument[1], &error);
-    printf("%s{\"subgraph\": %zu, \"before\": %" PRId64 ", \"after\": %" PRId64 ", \"order\": [",
-           k ? ", " : "", i, before, peak[i]);
-    print_order(program, order[i]);
-    printf("]}");
-    pp_program_free(program);
-  }
-  printf("]\n");
   FILE *file = fopen(argument[3], "wb");
-  if (!file)
+  int code = 0;
+  if (!order || !file)
     return 73;
-  if (pp_model_write(model, (const pp_index *const *)order, to_file, file, &error))
-    return fail(argument[1], &error);
-  if (fclose(file))
-    return 74;
+  if (permute(model, order, strcmp(argument[2], "last") ? &seed : NULL, file, &error))
+    code = fail(argument[1], &error);
+  if (fclose(file) && !code)
+    code = 74;
   for (size_t i = 0; i < model->programs; i++)
     free(order[i]);
   free(order);
-  free(peak);
   pp_model_free(model);
-  return 0;
+  return code;
 }
