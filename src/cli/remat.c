@@ -268,8 +268,8 @@ static int64_t macs_allowed(const struct macs_limit *limit, const pp_program *pr
 }
 
 /* The cheapest point within the target, or the last one, which is the lowest. */
-static size_t choose(const struct remat *remat, const pp_remat *found) {
-  size_t points = pp_remat_points(found);
+static size_t choose(const struct remat *remat, const pp_remat *found, bool writable) {
+  size_t points = writable ? pp_remat_points(found) : 1;
   if (remat->target_asked)
     for (size_t i = 0; i < points; i++)
       if (pp_remat_point_of(found, i).peak <= remat->target)
@@ -279,8 +279,9 @@ static size_t choose(const struct remat *remat, const pp_remat *found) {
   return PP_NO_POINT;
 }
 
-static pp_status rewrite_program(struct remat *remat, pp_remat_program *it, pp_error *error) {
-  it->chosen = choose(remat, it->remat);
+static pp_status rewrite_program(struct remat *remat, pp_remat_program *it, bool writable,
+                                 pp_error *error) {
+  it->chosen = choose(remat, it->remat, writable);
   if (it->chosen == PP_NO_POINT || !pp_remat_point_of(it->remat, it->chosen).extra_runs)
     return PP_OK;
   pp_status status = pp_remat_rewrite(it->remat, it->chosen, &it->rewriting, error);
@@ -308,7 +309,8 @@ static int work_on(struct remat *remat, const pp_model *model, size_t i, int64_t
                                .max_extra_macs = macs_allowed(&remat->limit, it->program)};
     status = pp_remat_solve(it->program, it->plan, &wanted, &it->remat, &error);
   }
-  if (!status && !code && !(status = rewrite_program(remat, it, &error)))
+  if (!status && !code &&
+      !(status = rewrite_program(remat, it, pp_model_can_repeat(model, i), &error)))
     peak[i] = pp_remat_chosen_peak(it);
   free(caps);
   return status ? pp_say_error(model->path, &error) : code;

@@ -23,9 +23,13 @@ pp_status pp_tflite_write_remat(const pp_model *model, const pp_model_rewriting 
 pp_status pp_onnx_write_remat(const pp_model *model, const pp_model_rewriting *rewriting,
                               pp_write *write, void *data, pp_error *error);
 
+/* Whether statements of a program may run again in a written model. */
+bool pp_model_can_repeat(const pp_model *model, size_t index);
+
 /* For them: does the program that was read from the written file compute what the original does?
- * Its statements are those of the rewriting in its order; its storages are the rewriting's. */
+ * Its statements are those of the rewriting in its order; its storage i is the rewriting's match[i]
+ * (NULL: i). */
 pp_status pp_remat_check_written(const pp_model_rewriting *rewriting, const pp_program *written,
-                                 pp_error *error);
+                                 const pp_index *match, pp_error *error);
 
 #endif

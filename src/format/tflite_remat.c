@@ -555,7 +555,7 @@ static pp_status check_program(const struct writer *w, const pp_model *model, ui
     return status;
   if ((status = pp_model_build(model, s, peak, &program, error)))
     return status;
-  status = pp_remat_check_written(w->rewriting + s, program, error);
+  status = pp_remat_check_written(w->rewriting + s, program, NULL, error);
   pp_program_free(program);
   return status;
 }
