@@ -280,8 +280,9 @@ static bool push_frame(struct pp_explorer *explorer, size_t settles, int32_t dee
         (struct pp_choice){.change = pp_run_change(run, v), .statement = v};
   }
   frame.end = explorer->choices.count;
-  qsort(explorer->choices.items + frame.next, frame.end - frame.next, sizeof(struct pp_choice),
-        compare_choices);
+  if (frame.end > frame.next) /* else there may be no array at all */
+    qsort(explorer->choices.items + frame.next, frame.end - frame.next, sizeof(struct pp_choice),
+          compare_choices);
   if (!PP_ROOM(&explorer->frames) || !PP_ROOM(&explorer->settling))
     return false;
   explorer->settling.items[explorer->settling.count++] = explorer->current;

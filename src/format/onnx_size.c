@@ -57,15 +57,14 @@ static void tell(const struct measure *measure) {
     char name[120];
     pp_onnx_show(measure->symbol[i], name, sizeof name);
     pp_notices_add(measure->notices,
-                   "dimension \"%s\" is not set: counted as 1 (--dim \"%s=N\" sets it)", name,
-                   name);
+                   "dimension \"%s\" is not set: counted as 1 (--dim NAME=SIZE sets it)", name);
   }
   if (measure->symbols > TOLD)
     pp_notices_add(measure->notices,
-                   "more dimensions are not set: counted as 1 (--dim \"*=N\" sets them all)");
+                   "more dimensions are not set: counted as 1 (--dim *=SIZE sets them all)");
   if (measure->unnamed)
     pp_notices_add(measure->notices,
-                   "%zu dimensions are neither given nor named: counted as 1 (--dim \"*=N\")",
+                   "%zu dimensions are neither given nor named: counted as 1 (--dim *=SIZE)",
                    measure->unnamed);
   if (measure->unknown > TOLD)
     pp_notices_add(measure->notices, "%zu more values have an unknown size: counted as 0 bytes",
