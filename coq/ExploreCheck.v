@@ -56,6 +56,7 @@ Section Blocks.
 
 Variable owner : owners.
 Variable count : N.       (* of blocks *)
+Variable mix : table N.   (* for each statement a random number, to tell states apart *)
 
 Definition block (u : N) : N := match get None u owner with Some i => i | None => count end.
 
@@ -107,7 +108,7 @@ Definition bytes_at (k : claims) (j : N) : N := fst (snd (state_at k j)).
 Definition hash_at (k : claims) (j : N) : N := snd (snd (state_at k j)).
 
 (** Any function would do. *)
-Definition rehash (h v : N) : N := N.land (h + N.succ v * 2654435761) 1073741823.
+Definition rehash (h v : N) : N := N.land (h + get 0 v mix) 1073741823.
 
 Definition find (k : claims) (h : N) (W : set) : option N :=
   List.find (fun j => (j <? number k) && equal W (set_at k j)) (get [] h (by_hash k)).
@@ -214,11 +215,18 @@ Definition check_block (b : block_lines) : outcome bool :=
 
 End Blocks.
 
-Definition check_blocks (owner : owners) (count start : N) (t : table (list N)) (r : N * bool)
-    (b : block_lines) : outcome (N * bool) :=
+Definition check_blocks (owner : owners) (count : N) (mix : table N) (start : N) (t : table (list N))
+    (r : N * bool) (b : block_lines) : outcome (N * bool) :=
   let (i, stuck) := r in
-  found <- check_block owner count start i (get [] i t) b;
+  found <- check_block owner count mix start i (get [] i t) b;
   Accepted (N.succ i, stuck || found).
+
+(** A linear congruential generator. *)
+Fixpoint random (count : nat) (x : N) : list N :=
+  match count with
+  | O => []
+  | Datatypes.S rest => x :: random rest (N.land (x * 1103515245 + 12345) 2147483647)
+  end.
 
 (** That there is no way from [S] to [upper] below the bound. *)
 Definition check_explore (line last_line : N) (blocks : list block_lines) : outcome unit :=
@@ -227,7 +235,8 @@ Definition check_explore (line last_line : N) (blocks : list block_lines) : outc
   check_dependences owner count line;;
   check_storages owner count line;;
   let start := memory_of c S in
-  r' <- fold (check_blocks owner count start (lists owner count)) blocks (0, false);
+  let mix := table_of 0 (random (N.to_nat (statements p)) 1) in
+  r' <- fold (check_blocks owner count mix start (lists owner count)) blocks (0, false);
   require (snd r') last_line No_block_stuck.
 
 (** ** Soundness *)
@@ -247,6 +256,7 @@ Section Blocks_sound.
 
 Variable owner : owners.
 Variable count : N.
+Variable mix : table N.
 Let blk := block owner count.
 
 Lemma check_dependences_sound line :
@@ -461,7 +471,7 @@ Lemma same_set W W' : (forall u, mem u W = mem u W') -> same p (in_set W) (in_se
 Proof. intros H u _. apply H. Qed.
 
 Lemma declare_ok k line j v k' :
-  claims_ok k -> declare owner count start i k line j v = Accepted k' -> claims_ok k'.
+  claims_ok k -> declare owner count mix start i k line j v = Accepted k' -> claims_ok k'.
 Proof.
   intros Hk H. unfold declare in H.
   apply bind_accepted in H. destruct H as ([] & A & H). apply require_accepted, N.ltb_lt in A.
@@ -474,15 +484,15 @@ Proof.
 Qed.
 
 Lemma claim_next_ok k line j k' :
-  claims_ok k -> check_state owner count start i l k (Claim_next line j) = Accepted k' ->
+  claims_ok k -> check_state owner count mix start i l k (Claim_next line j) = Accepted k' ->
   claims_ok k'.
 Proof.
   intros Hk H. cbn [check_state] in H.
   apply bind_accepted in H. destruct H as ([] & A & H). apply may_claim_spec in A. destruct A as [ A M ].
   apply bind_accepted in H. destruct H as ([] & B & H).
-  assert (Hall : forall v, In v l -> leads_on start k line j v = Accepted tt).
+  assert (Hall : forall v, In v l -> leads_on mix start k line j v = Accepted tt).
   { refine (fold_invariant _ (fun done (_ : unit) => forall v, In v done ->
-      leads_on start k line j v = Accepted tt) _ _ _ B _ _).
+      leads_on mix start k line j v = Accepted tt) _ _ _ B _ _).
     - intros done w [] [] _ C Hw v Hv. apply in_app_or in Hv.
       destruct Hv as [ Hv | [ <- | [] ] ]; auto.
     - easy. }
@@ -509,7 +519,7 @@ Proof.
 Qed.
 
 Lemma claim_commit_ok k line j to chains k' :
-  claims_ok k -> check_state owner count start i l k (Claim_commit line j to chains) = Accepted k' ->
+  claims_ok k -> check_state owner count mix start i l k (Claim_commit line j to chains) = Accepted k' ->
   claims_ok k'.
 Proof.
   intros Hk H. cbn [check_state] in H.
@@ -536,7 +546,7 @@ Proof.
 Qed.
 
 Lemma claim_reached_ok k line j from path k' :
-  claims_ok k -> check_state owner count start i l k (Claim_reached line j from path) = Accepted k' ->
+  claims_ok k -> check_state owner count mix start i l k (Claim_reached line j from path) = Accepted k' ->
   claims_ok k'.
 Proof.
   intros Hk H. cbn [check_state] in H.
@@ -582,7 +592,7 @@ Proof.
 Qed.
 
 Lemma check_state_ok k e k' :
-  claims_ok k -> check_state owner count start i l k e = Accepted k' -> claims_ok k'.
+  claims_ok k -> check_state owner count mix start i l k e = Accepted k' -> claims_ok k'.
 Proof.
   destruct e.
   - apply declare_ok.
@@ -592,7 +602,7 @@ Proof.
 Qed.
 
 Lemma check_block_sound b found :
-  check_block owner count start i l b = Accepted found ->
+  check_block owner count mix start i l b = Accepted found ->
   keeps p bound (in_set S) upper blk i /\
   (found = true -> stuck p bound (in_set S) upper blk i).
 Proof.

@@ -175,7 +175,7 @@ let pair t =
   (t.line, before, after)
 
 (* What can be judged only when all of the file has been read. *)
-let judge statements storages pairs =
+let judge last_line statements storages pairs =
   let malformed line reason = raise (Malformed (line, "program: " ^ reason)) in
   let fits sum more line reason =
     if Int64.compare more (Int64.sub Int64.max_int sum) > 0 then malformed line reason
@@ -183,7 +183,7 @@ let judge statements storages pairs =
   let sum =
     List.fold_left
       (fun sum s ->
-        fits sum s.bytes 1 "the storages exceed 2^63-1 bytes";
+        fits sum s.bytes last_line "the storages exceed 2^63-1 bytes";
         Int64.add sum s.bytes)
       0L storages
   in
@@ -240,5 +240,5 @@ let program text =
     [ "peakproof"; "statements"; "storages" ];
   ignore (token t);
   if not (at_end t) then bad t "something after the program";
-  judge !statements !storages !pairs;
+  judge t.line !statements !storages !pairs;
   to_kernel !statements !storages !pairs

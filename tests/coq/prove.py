@@ -1,4 +1,4 @@
-"""Writes search proofs and probing edges for small programs, by brute force and in many random ways.
+"""Writes search proofs and probing edges for small programs, by brute force, in many random ways.
 
 For tests of the checkers only: it tries what the format allows (doc/certificate.md), not what is
 short. Sets of statements are integers, as in oracle.py.
@@ -39,12 +39,7 @@ class Side:
         """All down-sets between two."""
         layer, seen = {low}, {low}
         while layer:
-            layer = {
-                done | 1 << v
-                for done in layer
-                for v in self.p.ready(done)
-                if high >> v & 1
-            }
+            layer = {done | 1 << v for done in layer for v in self.p.ready(done) if high >> v & 1}
             seen |= layer
         return seen
 
@@ -143,7 +138,7 @@ def components(side):
 
 
 class Claims:
-    """The lines of a block; raises Stuck if it goes below its start."""
+    """The lines of a block; raises Below if it goes below its start."""
 
     class Below(Exception):
         pass
@@ -157,8 +152,11 @@ class Claims:
     def declare(self, state):
         if state not in self.number:
             p = self.side.p
-            last = [v for v in members(state & ~self.side.S) if not any(
-                p.direct[x] >> v & 1 for x in members(state))]
+            last = [
+                v
+                for v in members(state & ~self.side.S)
+                if not any(p.direct[x] >> v & 1 for x in members(state))
+            ]
             v = self.rng.choice(last)
             before = self.declare(state & ~(1 << v))
             self.number[state] = len(self.number)
@@ -172,9 +170,13 @@ class Claims:
         if p.memory(state) < self.start:
             raise self.Below
         if rng.random() < 0.4:
-            larger = [u for u in side.between(state, state | self.block)
-                      if u != state and self.start <= p.memory(u) <= p.memory(state)
-                      and side.least(state, u)]
+            larger = [
+                u
+                for u in side.between(state, state | self.block)
+                if u != state
+                and self.start <= p.memory(u) <= p.memory(state)
+                and side.least(state, u)
+            ]
             if larger:
                 return self.commit(state, rng.choice(larger))
         for v in side.ready(state):
@@ -196,8 +198,11 @@ class Claims:
         for _ in range(self.rng.choice([0, 0, 1, 3])):
             path, done = [], state
             for _ in range(self.rng.randint(1, 3)):
-                steps = [v for v in self.side.ready(done) if self.block >> v & 1
-                         and self.side.p.cost(done, v) < self.side.bound]
+                steps = [
+                    v
+                    for v in self.side.ready(done)
+                    if self.block >> v & 1 and self.side.p.cost(done, v) < self.side.bound
+                ]
                 if steps:
                     path.append(self.rng.choice(steps))
                     done |= 1 << path[-1]

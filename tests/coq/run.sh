@@ -24,8 +24,9 @@ if ! make -s -C "$root/coq" BUILD="$build" check >"$build/check.log" 2>&1; then
 fi
 cat "$build/check.log"
 
-# "Closed under the global context": no axiom, three times; coqchk says it of the whole.
-if [ "$(grep -c '^Closed under the global context' "$build/check.log")" -ne 3 ] ||
+# "Closed under the global context": no axiom; coqchk says it of the whole.
+if [ "$(grep -c '^Closed under the global context' "$build/check.log")" -ne \
+  "$(grep -c '^Print Assumptions' "$root/coq/Assumptions.v")" ] ||
   ! grep -q '^\* Axioms: <none>' "$build/check.log" ||
   grep -q -w -e Admitted -e Axiom -e Parameter "$root"/coq/*.v; then
   echo "fail: the proofs rest on more than Coq"
