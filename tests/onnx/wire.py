@@ -48,3 +48,20 @@ def canonical(data):
         ("7", canonical_graph(t[1])) if isinstance(t, tuple) and t[0] == "7" else t
         for t in decode(data)
     ]
+
+
+def varint(value, width=1):
+    """A varint; padded to `width` bytes, which is not the shortest form but a valid one."""
+    out = bytearray()
+    while value > 127 or len(out) + 1 < width:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field(number, payload, width=1):
+    """A field: an int (varint) or bytes; tag and length padded to `width` bytes."""
+    if isinstance(payload, int):
+        return varint(number << 3, width) + varint(payload, width)
+    return varint(number << 3 | 2, width) + varint(len(payload), width) + payload

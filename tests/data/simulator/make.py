@@ -1,7 +1,9 @@
-"""make.py - writes forward.json and backward.json, and prints Inductor's own estimate of their peaks.
+"""make.py - writes forward.json and backward.json, and prints Inductor's own estimate of their
+peaks.
 
-What `torch._inductor.config.reorder_for_peak_memory_debug` exports, of a small network whose operators
-have several outputs (pooling, sorting, attention). Made with torch 2.13.0."""
+They are what `torch._inductor.config.reorder_for_peak_memory_debug` exports, of a small network
+whose operators have several outputs (pooling, sorting, attention). Made with torch 2.13.0.
+"""
 
 import torch
 import torch._inductor.config
