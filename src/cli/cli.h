@@ -14,7 +14,7 @@ enum { PP_EXIT_DONE = 0, PP_EXIT_NO = 1, PP_EXIT_INTERRUPTED = 130 };
 /* ---- Verbs: one file each; main.c has the table ---- */
 
 typedef int pp_verb(int argc, char **argv);
-pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify, pp_verb_remat;
+pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify, pp_verb_remat, pp_verb_arena;
 
 /* ---- Errors (message.c) ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "format/tflite_arena.h"
 #include "memory.h"
 
 enum column { ID, LOWER, UPPER, SIZE, ALIGNMENT, OFFSET, GAPS, OTHER };
@@ -309,4 +310,76 @@ void pp_csv_free(pp_csv *csv) {
   free(csv->header);
   free(csv->offset);
   *csv = (pp_csv){0};
+}
+
+/* ---- Scratch ---- */
+
+static pp_status read_scratch_line(const struct reader *reader, const char *line, bool subgraphs,
+                                   pp_scratch *scratch) {
+  int64_t value[3] = {0};
+  int i = subgraphs ? 0 : 1;
+  for (const char *field = line;; field++) {
+    size_t length = field_length(field);
+    if (i == 3)
+      return fail(reader, (size_t)(field - line), "more fields than the header has columns", "");
+    pp_status status = read_integer(reader, line, field, length, &value[i]);
+    if (status)
+      return status;
+    if (value[i] < 0 || (i < 2 && value[i] > INT32_MAX))
+      return fail(reader, (size_t)(field - line), "a number below 0, or no index", "");
+    i++;
+    field += length;
+    if (!*field)
+      break;
+  }
+  if (i < 3)
+    return fail(reader, strlen(line), "fewer fields than the header has columns", "");
+  *scratch = (pp_scratch){(uint32_t)value[0], (uint32_t)value[1], value[2]};
+  return PP_OK;
+}
+
+static pp_status read_scratch(struct reader *reader, char *text, size_t size, pp_scratch **scratch,
+                              size_t *count) {
+  size_t capacity = 0;
+  bool header = false, subgraphs = false;
+  pp_status status = PP_OK;
+  for (char *line = text; !status && line < text + size; reader->number++) {
+    char *next = line + strcspn(line, "\n") + 1;
+    next[-1] = 0;
+    line[strcspn(line, "\r")] = 0;
+    if (!*line || *line == '#') {
+      line = next;
+      continue;
+    }
+    if (!header) {
+      subgraphs = !strcmp(line, "subgraph,operator,bytes");
+      if (!subgraphs && strcmp(line, "operator,bytes") != 0)
+        return fail(reader, 0, "the header must be \"subgraph,operator,bytes\"", "");
+      header = true;
+    } else if (!pp_reserve((void **)scratch, &capacity, *count + 1, sizeof **scratch)) {
+      status = pp_fail_memory(reader->error);
+    } else {
+      status = read_scratch_line(reader, line, subgraphs, &(*scratch)[*count]);
+      *count += !status;
+    }
+    line = next;
+  }
+  return status;
+}
+
+pp_status pp_csv_read_scratch(const uint8_t *bytes, size_t size, pp_scratch **scratch,
+                              size_t *count, pp_error *error) {
+  struct reader reader = {.number = 1, .error = error};
+  char *text = copy((const char *)bytes, size);
+  *scratch = NULL;
+  *count = 0;
+  pp_status status = text ? PP_OK : pp_fail_memory(error);
+  if (!status)
+    status = read_scratch(&reader, text, strlen(text), scratch, count);
+  free(text);
+  if (status) {
+    free(*scratch);
+    *scratch = NULL;
+  }
+  return status;
 }

@@ -25,4 +25,10 @@ pp_status pp_csv_write(const pp_csv *csv, const int64_t *offset, pp_write *write
                        pp_error *error);
 void pp_csv_free(pp_csv *csv);
 
+struct pp_scratch;
+/* Reads the scratch of operators: a header "subgraph,operator,bytes" (subgraph may be left out) and
+ * such lines; empty lines and those that begin with # count for nothing. *scratch is malloc'ed. */
+pp_status pp_csv_read_scratch(const uint8_t *bytes, size_t size, struct pp_scratch **scratch,
+                              size_t *count, pp_error *error);
+
 #endif
