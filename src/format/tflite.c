@@ -73,6 +73,17 @@ static pp_status read_codes(pp_tflite *tflite, pp_error *error) {
   return PP_OK;
 }
 
+static void note_codes(const pp_tflite *tflite, pp_notices *notices) {
+  for (uint32_t i = 0; i < tflite->codes; i++)
+    if (!pp_tflite_operator_known(tflite->code[i].builtin)) {
+      pp_notices_add(notices,
+                     "operators of kind %" PRId32 " are newer than this version: they keep their "
+                     "order among stateful ones",
+                     tflite->code[i].builtin);
+      return; /* one will do */
+    }
+}
+
 static pp_status read_subgraphs(pp_tflite *tflite, const pp_claims *claims, pp_error *error) {
   const pp_flat *flat = &tflite->flat;
   pp_flat_vector tables = pp_flat_elements(flat, tflite->root, MODEL_SUBGRAPHS);
@@ -417,6 +428,7 @@ static pp_status read_all(pp_model *model, pp_tflite *tflite, pp_claims *claims,
       (status = check_indices(tflite, error)) || (status = check_signatures(tflite, error)) ||
       (status = check_flows(tflite, &model->notices, error)))
     return status;
+  note_codes(tflite, &model->notices);
   model->name = pp_zalloc(tflite->subgraphs, sizeof *model->name);
   model->sequence = pp_zalloc(tflite->subgraphs, sizeof *model->sequence);
   if (!model->name || !model->sequence)

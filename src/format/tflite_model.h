@@ -95,6 +95,8 @@ typedef enum pp_tflite_class {
   CLASS_UNKNOWN   /* custom, delegated, or newer than this program */
 } pp_tflite_class;
 pp_tflite_class pp_tflite_operator_class(int32_t builtin);
+/* Whether the schema that this program knows has such an operator. */
+bool pp_tflite_operator_known(int32_t builtin);
 /* The multiply-accumulates of an operator, or PP_MACS_UNKNOWN. */
 int64_t pp_tflite_macs(const pp_tflite *tflite, const pp_tflite_subgraph *subgraph,
                        size_t operator_);

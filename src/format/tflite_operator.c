@@ -230,13 +230,17 @@ void pp_tflite_operator_name(const pp_tflite *tflite, size_t operator_, char *na
   int length = (int)(code->custom.count < 60 ? code->custom.count : 60);
   if (code->builtin == BUILTIN_CUSTOM && length)
     snprintf(name, size, "%.*s", length, (const char *)tflite->flat.bytes + code->custom.at);
-  else if (code->builtin >= 0 && (size_t)code->builtin < sizeof names / sizeof *names)
+  else if (pp_tflite_operator_known(code->builtin))
     snprintf(name, size, "%s", names[code->builtin]);
   else
     snprintf(name, size, "builtin_%" PRId32, code->builtin);
   for (char *c = name; *c; c++) /* a custom operator's name may hold anything */
     if (*c < ' ' || *c > '~')
       *c = '?';
+}
+
+bool pp_tflite_operator_known(int32_t builtin) {
+  return builtin >= 0 && (size_t)builtin < sizeof names / sizeof *names;
 }
 
 pp_tflite_class pp_tflite_operator_class(int32_t builtin) {
@@ -281,9 +285,7 @@ pp_tflite_class pp_tflite_operator_class(int32_t builtin) {
   case BUILTIN_STABLEHLO_CUSTOM_CALL:
     return CLASS_UNKNOWN;
   }
-  if (builtin < 0 || (size_t)builtin >= sizeof names / sizeof *names)
-    return CLASS_UNKNOWN;
-  return CLASS_PURE;
+  return pp_tflite_operator_known(builtin) ? CLASS_PURE : CLASS_UNKNOWN;
 }
 
 /* ---- Multiply-accumulates ---- */
