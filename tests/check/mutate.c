@@ -158,7 +158,59 @@ static void raise(struct certificate *c) {
       add(&c->token[i + 1], more);
 }
 
-static void mutate(struct certificate *c) {
+/* A chain of weight `weight` that would be good if the order, T and the flow were other ones: each
+ * run begins and, most often, ends at accessors of the storages beside it. Returns the length. */
+static size_t make_chain(const oracle_program *p, int64_t weight, char *out, size_t size) {
+  size_t used = (size_t)snprintf(out, size, "c %" PRId64, weight);
+  int s = (int)pick((size_t)p->m);
+  for (size_t links = pick(4);; links--) {
+    used += (size_t)snprintf(out + used, size - used, " %d", s);
+    const oracle_access *first = &p->access[pick(p->accesses)], *last;
+    for (int tries = 0; first->storage != s && tries < 100; tries++)
+      first = &p->access[pick(p->accesses)];
+    if (links == 0 || first->storage != s)
+      return used;
+    used += (size_t)snprintf(out + used, size - used, " %d", first->statement);
+    last = first;
+    if (pick(2)) {
+      last = &p->access[pick(p->accesses)];
+      used += (size_t)snprintf(out + used, size - used, ",%d", last->statement);
+    }
+    for (int tries = 0; tries < 100; tries++) {
+      const oracle_access *next = &p->access[pick(p->accesses)];
+      s = next->storage;
+      if (next->statement == last->statement && (s != first->storage || pick(9) == 0))
+        break;
+    }
+  }
+}
+
+/* Claims more, and adds an invented chain to every exit, or to every base, to show it. */
+static void inflate(struct certificate *c, const oracle_program *p) {
+  static struct certificate chain;
+  static char text[512];
+  char to = "eb"[pick(3) == 0];
+  int64_t more = 1 + (int64_t)pick(3);
+  if (p->accesses == 0)
+    return;
+  for (size_t i = c->count; i-- > 0;) {
+    if (c->token[i].before != '\n')
+      continue;
+    if (*c->token[i].text == 'l' && i + 1 < c->count)
+      add(&c->token[i + 1], more);
+    if (*c->token[i].text != to)
+      continue;
+    parse(text, make_chain(p, more, text, sizeof text), &chain);
+    size_t end = line_end(c, i);
+    if (c->count + chain.count > TOKEN_MAX)
+      return;
+    memmove(c->token + end + chain.count, c->token + end, (c->count - end) * sizeof *c->token);
+    memcpy(c->token + end, chain.token, chain.count * sizeof *c->token);
+    c->count += chain.count;
+  }
+}
+
+static void mutate(struct certificate *c, const oracle_program *p) {
   size_t i = pick(c->count), j = pick(c->count);
   if (c->count < 2)
     return;
@@ -173,7 +225,7 @@ static void mutate(struct certificate *c) {
   struct token swap;
   if ((c->token[i].before == '\n' || pick(2)) && pick(4)) /* most often a number */
     i = start + (end > start + 1) + pick(end > start + 1 ? end - start - 1 : 1);
-  switch (pick(20)) {
+  switch (pick(26)) {
   case 16:
   case 17:
   case 18:
@@ -227,10 +279,13 @@ static void mutate(struct certificate *c) {
     else if (i + 2 < c->count)
       insert(c, i, i, i + 2);
     break;
-  default: /* an exit's line and all of its chains */
+  case 15:
     while (end < c->count && *c->token[end].text == 'c')
       end = line_end(c, end);
-    erase(c, start, end);
+    erase(c, start, end); /* an exit's line and all of its chains */
+    break;
+  default:
+    inflate(c, p);
   }
 }
 
@@ -300,7 +355,7 @@ static void attack(const oracle_program *p, const char *text, size_t size, uint6
     c.count = original.count;
     memcpy(c.token, original.token, original.count * sizeof *c.token);
     for (size_t times = pick(3) ? 1 : 2 + pick(2); times > 0; times--)
-      mutate(&c);
+      mutate(&c, p);
     size_t used = print(&c, mutated);
     if (pick(100) == 0)
       used = pick(used);
