@@ -283,6 +283,20 @@ def with_edge(p, u, v):
     return q
 
 
+def trap(p, order, bound, rng):
+    """Lines of a trap that proves the bound; [] if the best one does not."""
+    if rng.random() < 0.5:
+        shown, inside = oracle.greedy_trap(p)
+        lines = list(oracle.trap_lines(p, "f", order, inside, bound, rng))
+    else:
+        back = p.reversed()
+        shown, inside = oracle.greedy_trap(back)
+        turned = [p.n - 1 - v for v in reversed(order)]
+        name = Side(back, "r", bound).name
+        lines = list(oracle.trap_lines(back, "r", turned, inside, bound, rng, name))
+    return lines if shown >= bound else []
+
+
 def certificate(text, rng):
     """A search certificate (str) of the optimum of a program, or None if none was found."""
     p = oracle.Program(json.loads(text))
@@ -290,8 +304,8 @@ def certificate(text, rng):
     if p.n == 0:
         return None
     edges, q, circle = probes(p, bound, rng) if rng.random() < 0.5 else ([], p, False)
-    proof = []
-    if not circle:
+    proof = trap(q, order, bound, rng) if edges and not circle and rng.random() < 0.5 else []
+    if not circle and not proof:
         sides = [Side(q, "f", bound), Side(q.reversed(), "r", bound)]
         if rng.random() < 0.5:
             sides.reverse()
