@@ -381,9 +381,9 @@ def totals(lines):
         out.append(f"| {x['model']} | {a:,} | {b:,} | {100 * (a - b) / a:.2f}% |")
     out += ["", "What needs a word:", ""]
     out += [
-        f"- {x['model']} {x['mode']} {p['name']}: {p['reason']}"
+        f"- {x['model']} {x['mode']} {p['name']}: {words}"
         for x, p in rows(good)
-        if p["reason"] and p["reason"] != "stock is optimal"
+        if (words := p["reason"].removesuffix("stock is optimal").rstrip("; "))
     ]
     out += [f"- {x['model']} {x['mode']}: {x['error'][-200:]!r}" for x in lines if "error" in x]
     return out

@@ -21,6 +21,7 @@ from .split import split
 
 WARM_UPS = 2
 MORE_PROFILES = 4  # when the first two differ
+MORE_STOCK_RUNS = 6  # when permuted differs from stock: does stock differ from itself there too?
 
 
 @dataclass
@@ -119,6 +120,7 @@ class Optimizer:
         self.stock = stock
         self.owner = getattr(stock, "__self__", None)
         self.spread = {}  # statement -> lowest and highest work, where these differ
+        self.varies = ""  # what to say about it
         self.report = Report(name)
         self.result = Result(self.report, text)
 
@@ -144,6 +146,10 @@ class Optimizer:
         self.report.line = line
         self.result.function = None
 
+    def note(self, text):
+        """Adds to the report's reason."""
+        self.report.reason = f"{self.report.reason}; {text}" if self.report.reason else text
+
     def steps(self, args, clock):
         held = verify.held_arguments(args)
         source = split(self.result.source_text)
@@ -167,11 +173,16 @@ class Optimizer:
         plan = self.plan(source, model)
         clock.lap("plan")
         if self.options.split_reuse and all(isinstance(t, torch.Tensor) for t in originals):
+            spread, varies = self.spread, self.varies
             found = self.split_reuses(source, profile, plan, originals, held)
             if found is not None:
                 source, model, plan = found
+            else:
+                self.spread, self.varies = spread, varies
             clock.lap("split reuse")
         self.adopt(model, plan)
+        if self.spread:
+            self.note(self.varies)
         self.realize(source)
         clock.lap("realize")
         self.check(originals, held)
@@ -231,7 +242,7 @@ class Optimizer:
                         f"its bytes depend on history or threads: {low} to {high}", s.line, s.text
                     )
         names = ", ".join(f"line {source.statements[i].line}" for i in sorted(self.spread))
-        self.report.reason = f"scratch varies from run to run, below the peak: {names}"
+        self.varies = f"scratch varies from run to run, below the peak: {names}"
 
     def plan(self, source, model):
         """The core's plan of a model."""
@@ -304,6 +315,9 @@ class Optimizer:
         r = self.report
         unstable = set(first.difference(second))
         differs = set(first.difference(permuted)) - unstable
+        for _ in range(MORE_STOCK_RUNS if differs else 0):
+            unstable |= set(first.difference(self.measure(self.stock, originals, held)))
+        differs -= unstable
         if differs:
             r.bitwise = "no"
             raise Refusal(f"results differ: {', '.join(sorted(differs))}")
@@ -321,7 +335,7 @@ class Optimizer:
         if first.difference(permuted):
             raise Refusal(f"results differ: {', '.join(first.difference(permuted))}")
         r.bitwise = "yes with one thread"
-        r.reason = f"stock differs from itself with several threads: {', '.join(sorted(unstable))}"
+        self.note(f"stock differs from itself with several threads: {', '.join(sorted(unstable))}")
 
     def poison(self, first, second, originals, held):
         """A fresh block must be filled before it is read: whatever lies in it changes nothing."""
@@ -342,11 +356,11 @@ class Optimizer:
         r = self.report
         if r.peak_measured >= r.stock_peak_measured:
             r.state = "kept"
-            r.reason = r.reason or ("stock is optimal" if r.optimal else "nothing better was found")
+            self.note("stock is optimal" if r.optimal else "nothing better was found")
             self.result.function = None
         elif not self.options.install:
             r.state = "kept"
-            r.reason = r.reason or "not to be installed"
+            self.note("not to be installed")
             self.result.function = None
         else:
             r.state = "installed"
