@@ -128,16 +128,16 @@ static pp_status look_up(pp_onnx *onnx, uint32_t graph, const char *name, uint32
 
 static pp_status resolve_inputs(pp_onnx *onnx, uint32_t index, pp_error *error) {
   const pp_onnx_node *node = onnx->node.items + index;
-  pp_onnx_reference *input = onnx->reference.items + node->input;
   for (uint32_t i = 0; i < node->inputs; i++) {
-    if (!*input[i].name) /* an optional one that is absent */
+    pp_onnx_reference *input = onnx->reference.items + node->input + i;
+    if (!*input->name) /* an optional one that is absent */
       continue;
-    pp_status status = look_up(onnx, node->graph, input[i].name, &input[i].value, error);
+    pp_status status = look_up(onnx, node->graph, input->name, &input->value, error);
     if (status)
       return status;
-    if (input[i].value == PP_ONNX_NONE) {
+    if (input->value == PP_ONNX_NONE) {
       char name[90], where[90];
-      pp_onnx_show(input[i].name, name, sizeof name);
+      pp_onnx_show(input->name, name, sizeof name);
       pp_onnx_show_node(onnx, index, where, sizeof where);
       return pp_onnx_fail(error, PP_ERROR_INPUT, node->at,
                           "node \"%s\" reads \"%s\", which nothing defines", where, name);

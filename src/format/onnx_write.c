@@ -14,9 +14,9 @@
  * be later: records keep their sizes. */
 static pp_status splice_graph(const pp_onnx *onnx, const pp_onnx_graph *graph,
                               const uint32_t *place, uint8_t *bytes, pp_error *error) {
-  const pp_onnx_node *node = onnx->node.items + graph->node;
   if (!graph->nodes)
     return PP_OK;
+  const pp_onnx_node *node = onnx->node.items + graph->node;
   size_t from = node[0].at, size = node[graph->nodes - 1].end - from, used = 0;
   uint8_t *region = pp_alloc(size, 1);
   if (!region)

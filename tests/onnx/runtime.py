@@ -1,7 +1,9 @@
-"""runtime.py MODEL - executes an ONNX model in onnxruntime and prints what came out, as one JSON
-line: graph optimisation off, one thread, three rounds of random inputs, always the same. Prints
-{"outputs": [digest, ...], "seconds": s} or {"refused": "why"}. A process of its own, because
-runtimes abort on what they do not like.
+"""runtime.py [--order] MODEL - executes an ONNX model in onnxruntime and prints what came out, as
+one JSON line: graph optimisation off, one thread, three rounds of random inputs, always the same.
+
+Prints {"outputs": [digest, ...], "seconds": s} or {"refused": "why"}. With --order it executes the
+model once, as its file orders it, and prints the names of the nodes as they ran. A process of its
+own, because runtimes abort on what they do not like.
 """
 
 import hashlib
@@ -40,7 +42,7 @@ def random_input(argument, random):
     )
 
 
-def session_of(path):
+def session_of(path, profile=False):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -48,6 +50,9 @@ def session_of(path):
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    if profile:
+        options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
+        options.enable_profiling = True
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
@@ -60,7 +65,21 @@ def digest(value):
     return hashlib.sha256(text + array.tobytes()).hexdigest()[:16]
 
 
+def execution_order(path):
+    """The names of the nodes (list of str) as they are executed."""
+    session = session_of(path, profile=True)
+    random = numpy.random.default_rng(7)
+    session.run(None, {a.name: random_input(a, random) for a in session.get_inputs()})
+    suffix = "_kernel_time"
+    with open(session.end_profiling()) as file:
+        events = [e for e in json.load(file) if e["name"].endswith(suffix)]
+    return [e["name"].removesuffix(suffix) for e in sorted(events, key=lambda e: e["ts"])]
+
+
 def main():
+    if sys.argv[1] == "--order":
+        print(json.dumps(execution_order(sys.argv[2])))
+        return
     begin = time.monotonic()
     try:
         session = session_of(sys.argv[1])

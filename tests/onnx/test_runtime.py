@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
 HERE = Path(__file__).resolve().parent
@@ -25,14 +26,20 @@ def execute(path):
     return json.loads(lines[-1])
 
 
+def runnable(tools, model, folder):
+    """The model with shapes. Where a dimension of 1 does not run, it stays free."""
+    if model.stem != "silero_vad_16k_op15":
+        return tools.shaped(model)
+    assert tools.shapes(model, folder / "shaped.onnx").returncode == 0
+    return folder / "shaped.onnx"
+
+
 def test_same_results(tools, model, tmp_path):
     expected = execute(model)
     assert ("refused" in expected) == (model.stem in REFUSED), expected
     if "refused" in expected:
         return
-    path = tools.shaped(model) if model.stem != "silero_vad_16k_op15" else tmp_path / "shaped.onnx"
-    if path.parent == tmp_path:  # its dimensions must stay free
-        assert tools.shapes(model, path).returncode == 0
+    path = runnable(tools, model, tmp_path)
     for variant in ("planned", "last", 1, 2):
         output = tmp_path / f"{variant}.onnx"
         if variant == "planned":
@@ -40,6 +47,30 @@ def test_same_results(tools, model, tmp_path):
         else:
             tools.permute(path, variant, output)
         assert execute(output).get("outputs") == expected["outputs"], variant
+
+
+def test_executed_as_written(tools, model, tmp_path):
+    """With PRIORITY_BASED, onnxruntime executes the nodes of a planned file in the file's order."""
+    if model.stem in REFUSED:
+        return
+    output = tmp_path / "out.onnx"
+    tools.plan(runnable(tools, model, tmp_path), "-o", output)
+    graph = onnx.load(output)
+    for i, node in enumerate(graph.graph.node):  # names to know them by
+        node.name = f"node{i}"
+    done = subprocess.run(
+        [sys.executable, HERE / "runtime.py", "--order", tools.save(graph, output)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    executed = json.loads(done.stdout.splitlines()[-1])
+    # Constants are no nodes to onnxruntime, shapes are looked at as soon as they are there; nodes
+    # in bodies run in between.
+    free = {"Constant", "Shape", "Size"}
+    written = [node.name for node in graph.graph.node if node.op_type not in free]
+    executed = [name for name in executed if name in written]
+    assert executed == written
 
 
 @pytest.mark.parametrize("name", ["random", "loop", "branches"])
