@@ -171,10 +171,10 @@ static bool put_node(struct writer *w, const pp_onnx_node *node, pp_index again)
     if (name)
       done = put_field(&message, field.number, name, strlen(name));
     else if (field.number == NODE_NAME && again && field.end > field.body) {
-      int length = snprintf(numbered, sizeof numbered, "~%d", again);
+      snprintf(numbered, sizeof numbered, "~%d", again);
       struct buffer longer = {0};
       done = put_bytes(&longer, w->bytes + field.body, field.end - field.body) &&
-             put_bytes(&longer, numbered, (size_t)length) &&
+             put_bytes(&longer, numbered, strlen(numbered)) &&
              put_field(&message, NODE_NAME, longer.items, longer.count);
       free(longer.items);
     } else
