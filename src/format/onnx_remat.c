@@ -43,7 +43,8 @@ struct writer {
 /* ---- Bytes ---- */
 
 static bool put_bytes(struct buffer *out, const void *bytes, size_t size) {
-  if (!pp_reserve((void **)&out->items, &out->capacity, out->count + size + 1, 1))
+  if (size > PTRDIFF_MAX - 1 - out->count ||
+      !pp_reserve((void **)&out->items, &out->capacity, out->count + size + 1, 1))
     return false;
   if (size)
     memcpy(out->items + out->count, bytes, size);
