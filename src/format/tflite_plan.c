@@ -380,7 +380,7 @@ static void move_all_data(struct plan *plan) {
 
 static pp_status prepend(struct plan *plan) {
   const pp_tflite *tflite = plan->tflite;
-  size_t root, buffers, buffer, metadata, at;
+  size_t root = 0, buffers, buffer, metadata, at;
   plan->buffer = tflite->buffers.count;
   pp_status status = grow(plan, 8, 1, 0, &at);
   if (status)
