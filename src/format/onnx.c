@@ -62,16 +62,9 @@ static void tell_folded(const pp_onnx *onnx, pp_notices *notices) {
 static void tell_calls(const pp_onnx *onnx, pp_notices *notices) {
   size_t calls = 0;
   uint32_t first = 0;
-  for (uint32_t i = 0; i < onnx->node.count; i++) {
-    const pp_onnx_node *node = onnx->node.items + i;
-    char full[200];
-    snprintf(full, sizeof full, "%s:%s", node->domain, node->operator_);
-    for (size_t f = 0; f < onnx->function.count; f++)
-      if (!strcmp(full, onnx->function.items[f])) {
-        first = calls++ ? first : i;
-        break;
-      }
-  }
+  for (uint32_t i = 0; i < onnx->node.count; i++)
+    if (pp_onnx_is_function(onnx, onnx->node.items + i))
+      first = calls++ ? first : i;
   if (!calls)
     return;
   char name[120];

@@ -452,6 +452,10 @@ static pp_status decode_model_part(pp_onnx *onnx, const pp_wire_field *field, pp
   return PP_OK;
 }
 
+static int compare_functions(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 pp_status pp_onnx_decode(pp_onnx *onnx, pp_error *error) {
   pp_status status = pp_wire_check(&onnx__model_proto__descriptor, onnx->bytes, onnx->size, error);
   pp_wire_field field;
@@ -459,6 +463,9 @@ pp_status pp_onnx_decode(pp_onnx *onnx, pp_error *error) {
     status = decode_model_part(onnx, &field, error);
   if (!status && !onnx->graph.count)
     status = pp_onnx_fail(error, PP_ERROR_INPUT, 0, "the model has no graph");
+  if (onnx->function.count)
+    qsort(onnx->function.items, onnx->function.count, sizeof *onnx->function.items,
+          compare_functions);
   /* Bodies join the end of the list while it is worked off. */
   for (uint32_t i = 0; !status && i < onnx->graph.count; i++)
     status = decode_graph(onnx, i, error);

@@ -122,7 +122,7 @@ typedef struct pp_onnx {
   PP_VECTOR(pp_onnx_reference) reference;
   PP_VECTOR(pp_onnx_dimension) dim;
   PP_VECTOR(pp_onnx_capture) capture;
-  PP_VECTOR(const char *) function; /* "domain:name" of the model's own functions */
+  PP_VECTOR(const char *) function; /* "domain:name" of the model's own functions, sorted */
   uint32_t *index;                  /* the values by graph and name */
   size_t indexed;
   PP_VECTOR(char *) text; /* all strings live here */
@@ -166,6 +166,8 @@ pp_status pp_onnx_measure(pp_onnx *onnx, pp_notices *notices, pp_error *error);
 
 /* ---- onnx_operator.c ---- */
 
+/* Whether a node calls a function of the model. */
+bool pp_onnx_is_function(const pp_onnx *onnx, const pp_onnx_node *node);
 pp_onnx_class pp_onnx_classify(const pp_onnx *onnx, const pp_onnx_node *node);
 /* The multiply-accumulates of a node, or PP_MACS_UNKNOWN. */
 int64_t pp_onnx_macs(const pp_onnx *onnx, const pp_onnx_node *node);

@@ -87,15 +87,20 @@ static bool is_pure(const pp_onnx_node *node) {
   return false;
 }
 
-static bool is_function(const pp_onnx *onnx, const pp_onnx_node *node) {
-  for (size_t i = 0; i < onnx->function.count; i++) {
-    const char *function = onnx->function.items[i];
-    size_t length = strlen(node->domain);
-    if (!strncmp(function, node->domain, length) && function[length] == ':' &&
-        !strcmp(function + length + 1, node->operator_))
-      return true;
-  }
-  return false;
+/* A node's operator against "domain:name". */
+static int compare_function(const void *key, const void *entry) {
+  const pp_onnx_node *node = key;
+  const char *function = *(const char *const *)entry;
+  size_t length = strlen(node->domain);
+  int order = strncmp(node->domain, function, length);
+  if (!order)
+    order = ':' - (unsigned char)function[length];
+  return order ? order : strcmp(node->operator_, function + length + 1);
+}
+
+bool pp_onnx_is_function(const pp_onnx *onnx, const pp_onnx_node *node) {
+  return onnx->function.count && bsearch(node, onnx->function.items, onnx->function.count,
+                                         sizeof *onnx->function.items, compare_function);
 }
 
 static bool is_one_of(const pp_onnx_node *node, const char *const *names) {
@@ -115,7 +120,7 @@ pp_onnx_class pp_onnx_classify(const pp_onnx *onnx, const pp_onnx_node *node) {
                                        "Multinomial",
                                        "Bernoulli",
                                        NULL};
-  if (is_function(onnx, node)) /* it may stand in for an operator of ONNX, too */
+  if (pp_onnx_is_function(onnx, node)) /* it may stand in for an operator of ONNX, too */
     return CLASS_UNKNOWN;
   if (!*node->domain) {
     if (is_one_of(node, calls))
