@@ -131,6 +131,8 @@ struct tflm {
 /* Subgraphs that call others twice, and so on, run for a time that is exponential in the file. */
 enum { MOST_VISITED = 1 << 24 };
 
+enum { HANDLE = -2 }; /* as the last time of a tensor that needs no memory */
+
 /* TFLM keeps the nibbles of an INT4 apart, and counts a resource as 4 bytes. */
 static int64_t tflm_bytes(const pp_tflite *tflite, uint32_t subgraph, uint32_t index) {
   size_t table = pp_tflite_at(tflite, tflite->subgraph[subgraph].tensors, index);
@@ -227,15 +229,31 @@ static pp_status run_tflm(struct tflm *tflm, pp_error *error) {
   return PP_OK;
 }
 
+/* VAR_HANDLE keeps the handle that it gives in its own memory; it needs none in the arena. */
+static void drop_handles(const struct tflm *tflm) {
+  const pp_tflite *tflite = tflm->tflite;
+  for (uint32_t s = 0; s < tflite->subgraphs; s++)
+    for (uint32_t i = 0; i < tflite->subgraph[s].operators.count; i++) {
+      size_t table = pp_tflite_at(tflite, tflite->subgraph[s].operators, i);
+      pp_flat_vector outputs = pp_flat_elements(&tflite->flat, table, OPERATOR_OUTPUTS);
+      if (pp_tflite_operator_code(tflite, table)->builtin != BUILTIN_VAR_HANDLE || !outputs.count)
+        continue;
+      int32_t tensor = pp_tflite_int(tflite, outputs, 0);
+      if (tensor >= 0)
+        tflm->last[tflite->subgraph[s].tensor + (size_t)tensor] = HANDLE;
+    }
+}
+
 static void collect_tflm(const struct tflm *tflm, pp_lives *lives) {
   const pp_tflite *tflite = tflm->tflite;
+  drop_handles(tflm);
   for (uint32_t s = 0; s < tflite->subgraphs; s++)
     for (uint32_t i = 0; i < tflite->subgraph[s].tensors.count; i++) {
       size_t t = (size_t)tflite->subgraph[s].tensor + i;
       int64_t bytes = tflm_bytes(tflite, s, i);
       if (tflite->kind[t] == TENSOR_STATE)
         add_persistent(lives, bytes);
-      if (tflite->kind[t] != TENSOR_ARENA || bytes == 0)
+      if (tflite->kind[t] != TENSOR_ARENA || bytes == 0 || tflm->last[t] == HANDLE)
         continue;
       /* What no operator writes has no first time, which counts as the time before all others. */
       lives->life[lives->count++] =
