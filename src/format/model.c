@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "error.h"
+#include "format/csv.h"
 #include "format/onnx.h"
 #include "format/simulator.h"
 #include "memory.h"
@@ -69,6 +70,9 @@ static pp_status read_format(pp_model *model, const pp_read_options *options, pp
   for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
     if (readers[i].test(model->bytes, model->size))
       return readers[i].read(model, options, error);
+  if (pp_csv_test(model->bytes, model->size))
+    return pp_fail(error, PP_ERROR_INPUT,
+                   "buffers with fixed lifetimes have no order to plan: see peakproof arena");
   pp_status status = pp_fail(error, PP_ERROR_INPUT,
                              "neither a .tflite file (no \"TFL3\" here) nor ONNX nor program JSON");
   if (error)

@@ -16,3 +16,9 @@ echo exit $?
 peakproof plan --dim =3 out.onnx
 peakproof plan --dim n=-3 out.onnx
 echo exit $?
+cat >buffers.csv <<'EOF'
+id,lower,upper,size
+0,0,1,8
+EOF
+peakproof plan buffers.csv
+echo exit $?
