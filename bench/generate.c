@@ -6,7 +6,8 @@
  *   chain      each statement reads the value before it
  *   residual   blocks of two statements and an addition of the block's input
  *   inception  blocks of four branches of 1 to 4 statements, then a concatenation
- *   unet       a contracting path whose every value is projected and joined to the expanding path
+ *   unet       U-Nets of five levels, one behind the other: every value of the contracting path is
+ *              projected and joined to the expanding path
  *   layered    layers of four statements, each reading one to three values of the layer before
  *   hub        one value read by all branches; each leaves a small value for one last statement
  */
@@ -82,16 +83,16 @@ static void inception(long n) {
 }
 
 static void unet(long n) {
-  long levels = n / 4, x = 0;
-  long *skip = calloc((size_t)levels + 1, sizeof *skip);
-  for (long i = 0; i < levels; i++)
-    skip[i] = x = unary(some_size(), x);
-  for (long i = levels; i--;) {
-    long projected = unary(some_size(), skip[i]);
-    long joined[] = {unary(some_size(), x), projected};
-    x = statement(some_size(), 2, joined);
+  enum { LEVELS = 5 };
+  for (long x = 0, skip[LEVELS]; made < n;) {
+    for (int i = 0; i < LEVELS; i++)
+      skip[i] = x = unary(some_size(), x);
+    for (int i = LEVELS; i--;) {
+      long projected = unary(some_size(), skip[i]);
+      long joined[] = {unary(some_size(), x), projected};
+      x = statement(some_size(), 2, joined);
+    }
   }
-  free(skip);
 }
 
 static void layered(long n) {
