@@ -28,6 +28,12 @@ $(VENV)/.%: .ci/setup .ci/packages.txt .ci/requirements.txt
 	.ci/setup $* $(VENV)
 	@touch $@
 
+# The Python package with its extension, beside torch, in an environment of its own.
+$(BUILD)/venv-torch/.torch: .ci/setup .ci/packages.txt .ci/requirements.txt pyproject.toml
+	.ci/setup torch $(BUILD)/venv-torch
+	$(BUILD)/venv-torch/bin/pip install --quiet --disable-pip-version-check --no-deps .
+	@touch $@
+
 # One build directory a configuration. Where warnings are errors depends on who compiles: not for users.
 configure = test -f $@ || CC=$(or $(1),gcc) $(MESON) setup $(dir $@) $(2)
 $(BUILD)/release/build.ninja: | $(VENV)/.build
@@ -50,8 +56,9 @@ build: $(BUILD)/release/build.ninja
 build-%: $(BUILD)/%/build.ninja
 	$(NINJA) --quiet -C $(BUILD)/$*
 
-demo: build $(VENV)/.demo
-	@BUILD=$(BUILD) examples/demo.sh
+# PyTorch is large: TORCH=no leaves its half of the demo out.
+demo: build $(VENV)/.demo $(if $(filter no,$(TORCH)),,$(BUILD)/venv-torch/.torch)
+	@BUILD=$(BUILD) TORCH=$(TORCH) examples/demo.sh
 
 # CI=1 (set by .ci/run) adds the suites that take minutes.
 test: build build-test build-sanitize $(if $(CI),$(VENV)/.ci build-bench build-clang build-fuzz)
