@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make demo: the main job on a shipped model, and on a model that PyTorch compiles. $BUILD: where all is built;
-# $TORCH: no leaves PyTorch out.
+# make demo: the main job on a shipped model, and on one that PyTorch compiles. $BUILD: where all is
+# built; $TORCH: no leaves PyTorch out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$PWD/$BUILD/release
