@@ -35,7 +35,8 @@ struct problem {
   uint32_t *bit;                 /* of each storage: its bit in the variable */
   int32_t *of_statement;         /* the variable, or -1 */
   PP_VECTOR(pp_index) statement; /* of each variable, or -1 */
-  PP_VECTOR(pp_index) storage;   /* of each variable that has no statement */
+  PP_VECTOR(size_t) level;       /* of each variable: how far from what is required */
+  size_t depth;                  /* levels that may run again; 0: all */
   int64_t fixed;                 /* bytes at t, whatever is chosen */
 };
 
@@ -63,7 +64,7 @@ static void problem_free(struct problem *p) {
   free(p->bit);
   free(p->of_statement);
   free(p->statement.items);
-  free(p->storage.items);
+  free(p->level.items);
 }
 
 /* ---- What must be there ---- */
@@ -150,15 +151,18 @@ static bool add_options(struct problem *p, pp_index v, const pp_index *value, si
   return done;
 }
 
-/* The variable of a value that is not free; -1 when out of memory. */
-static int32_t variable_for(struct problem *p, pp_index s) {
+/* The variable of a value that is not free; -1 when out of memory. Variables are made level by
+ * level: a value that is met again keeps its first one. */
+static int32_t variable_for(struct problem *p, pp_index s, size_t level) {
   if (p->of_storage[s] >= 0)
     return p->of_storage[s];
   const struct pp_remat_facts *facts = p->facts;
   pp_index w = facts->kind[s] == PP_SIMPLE ? facts->writer[s] : -1, value[VALUES_MAX];
   int32_t variable = (int32_t)p->elimination.variables.count;
   size_t values = 0;
-  if (w >= 0 && p->can[w]) {
+  bool far = p->depth && level > p->depth;
+  p->out->thinned |= far && w >= 0 && p->can[w];
+  if (w >= 0 && p->can[w] && !far) {
     PP_FOR_ROW(x, &facts->writes, w) {
       if (p->free[*x])
         continue;
@@ -172,9 +176,10 @@ static int32_t variable_for(struct problem *p, pp_index s) {
     value[values++] = s;
     p->of_storage[s] = variable;
   }
-  if (!PP_ROOM(&p->statement))
+  if (!PP_ROOM(&p->statement) || !PP_ROOM(&p->level))
     return -1;
   p->statement.items[p->statement.count++] = w;
+  p->level.items[p->level.count++] = level;
   return add_options(p, w, value, values) ? variable : -1;
 }
 
@@ -186,7 +191,7 @@ static bool add_inputs(struct problem *p, int32_t user) {
   PP_FOR_ROW(s, &p->facts->reads, v) {
     if (p->free[*s])
       continue;
-    int32_t maker = variable_for(p, *s);
+    int32_t maker = variable_for(p, *s, p->level.items[user] + 1);
     if (maker < 0 || !PP_ROOM(&p->elimination.edges))
       return false;
     p->elimination.edges.items[p->elimination.edges.count++] =
@@ -199,7 +204,7 @@ static enum pp_remat_result build(struct problem *p) {
   if (!problem_init(p) || !find_required(p) || !find_can(p))
     return PP_REMAT_MEMORY;
   for (pp_index s = 0; s < p->facts->m; s++)
-    if (p->required[s] && !p->free[s] && variable_for(p, s) < 0)
+    if (p->required[s] && !p->free[s] && variable_for(p, s, 1) < 0)
       return PP_REMAT_MEMORY;
   for (size_t v = 0; v < p->elimination.variables.count; v++) {
     if (p->elimination.variables.count > VARIABLES_MAX)
@@ -248,13 +253,15 @@ static enum pp_remat_result solve(struct problem *p, const struct pp_barrier_lim
   e->memory = limits->memory - p->fixed;
   e->cost = limits->cost;
   e->limit = limits->nodes;
+  e->work_limit = limits->work;
   e->thin = limits->thin;
   e->stop = limits->stop;
   e->data = limits->data;
   result = pp_eliminate(e);
   p->out->width = e->width;
   p->out->nodes = (int64_t)e->nodes.count;
-  p->out->thinned = e->thinned;
+  p->out->work = e->work;
+  p->out->thinned |= e->thinned;
   uint32_t *choice = pp_alloc(e->variables.count, sizeof *choice);
   for (size_t i = 0; !result && i < e->curve.count; i++)
     if (!choice || !add_point(p, i, choice))
@@ -267,7 +274,8 @@ enum pp_remat_result pp_remat_barrier(const struct pp_remat_facts *facts,
                                       const struct pp_sequence *sequence, size_t place,
                                       const struct pp_barrier_limits *limits,
                                       struct pp_barrier *barrier) {
-  struct problem p = {.facts = facts, .sequence = sequence, .place = place, .out = barrier};
+  struct problem p = {
+      .facts = facts, .sequence = sequence, .place = place, .out = barrier, .depth = limits->depth};
   *barrier = (struct pp_barrier){0};
   enum pp_remat_result result = solve(&p, limits);
   problem_free(&p);
@@ -297,11 +305,15 @@ static bool append(struct pp_sequence *sequence, pp_index v) {
 }
 
 /* What v reads of wanted statements, they of others, and so on: in the order of the program, which
- * is legal. `rerun` ascends, and statements read from smaller ones. */
+ * is legal. `rerun` ascends, and statements read from smaller ones. If v changes what a wanted
+ * statement reads, that one must come now, too. */
 static bool append_chain(struct apply *a, const pp_index *rerun, size_t count, pp_index v) {
   const struct pp_remat_facts *facts = a->facts;
   pp_index reader = v;
   bool any = false;
+  PP_FOR_ROW(u, &facts->before, v)
+  if (a->wanted[*u])
+    any = a->chain[*u] = true;
   for (size_t i = count + 1; i-- > 0;) {
     if (i < count) {
       reader = rerun[i];

@@ -15,15 +15,16 @@ struct pp_barrier {
   PP_VECTOR(struct pp_barrier_point) points; /* memory falls, cost rises: the whole Pareto curve */
   PP_VECTOR(pp_index) rerun;                 /* statements, ascending for each point */
   pp_index variables, width;                 /* of the elimination */
-  int64_t nodes;                             /* labels made */
+  int64_t nodes, work;                       /* labels made; sums tried */
   bool thinned; /* choices were left out: the points are possible, but maybe not the best */
 };
 
 struct pp_barrier_limits {
   int64_t memory;            /* no point above this is wanted */
   struct pp_remat_cost cost; /* nor one that costs more */
-  int64_t nodes;
-  size_t thin; /* keep at most so many labels a cell of a table; 0: all */
+  int64_t nodes, work;
+  size_t thin;  /* keep at most so many labels a cell of a table; 0: all */
+  size_t depth; /* chains of at most so many statements one after the other; 0: any */
   bool (*stop)(void *);
   void *data;
 };

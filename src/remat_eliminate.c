@@ -35,36 +35,45 @@ struct solver {
   bool *gone;
   uint32_t *choice;
   PP_VECTOR(struct table) table;
-  struct labels sum, spare, cell;
+  struct labels sum, cell;        /* of one choice, of one cell */
+  struct labels row, sums, spare; /* for combine */
 };
 
 /* ---- Labels ---- */
 
-static int compare_labels(const void *a, const void *b) {
-  const struct pp_elimination_label *x = a, *y = b;
-  if (x->memory != y->memory)
-    return x->memory > y->memory ? -1 : 1;
-  int cost = pp_cost_compare(x->cost, y->cost);
-  return cost ? cost : (x->node > y->node) - (x->node < y->node);
+/* Is x to be kept behind `kept`, which has less memory or as much? */
+static bool is_cheaper(const struct pp_elimination_label *x,
+                       const struct pp_elimination_label *kept) {
+  return pp_cost_compare(x->cost, kept->cost) < 0;
 }
 
-/* Keeps the Pareto set, memory falling. */
-static void filter(struct labels *list) {
-  struct pp_elimination_label *item = list->items;
-  size_t kept = list->count;
-  if (!list->count)
-    return;
-  qsort(item, list->count, sizeof *item, compare_labels);
-  /* From the least memory up: what is kept must be cheaper than all before. */
-  for (size_t i = list->count; i-- > 0;) {
-    if (kept < list->count && pp_cost_compare(item[kept].cost, item[i].cost) <= 0)
-      continue;
-    if (kept < list->count && item[kept].memory == item[i].memory)
-      kept++; /* the same memory at less cost */
-    item[--kept] = item[i];
+static bool comes_first(const struct pp_elimination_label *x,
+                        const struct pp_elimination_label *y) {
+  return x->memory != y->memory ? x->memory < y->memory : pp_cost_compare(x->cost, y->cost) <= 0;
+}
+
+/* list := the Pareto set of both, which are Pareto sets: memory falls, cost rises. They are merged
+ * from their ends, from the least memory up, so that what is kept is cheaper than all before. */
+static bool merge(struct labels *list, const struct pp_elimination_label *b, size_t count,
+                  struct labels *spare) {
+  size_t i = list->count, room = list->count + count, used = room;
+  if (!pp_reserve((void **)&spare->items, &spare->capacity, room, sizeof *b))
+    return false;
+  while (i || count) {
+    const struct pp_elimination_label *x;
+    if (i && (!count || comes_first(list->items + i - 1, b + count - 1)))
+      x = list->items + --i;
+    else
+      x = b + --count;
+    if (used == room || is_cheaper(x, spare->items + used))
+      spare->items[--used] = *x;
   }
-  list->count -= kept;
-  memmove(item, item + kept, list->count * sizeof *item);
+  spare->count = room - used;
+  memmove(spare->items, spare->items + used, spare->count * sizeof *b);
+  struct labels other = *list;
+  *list = *spare;
+  *spare = other;
+  return true;
 }
 
 /* Every k-th label, with the first and the last. */
@@ -84,40 +93,56 @@ static bool add_label(struct labels *list, struct pp_elimination_label label) {
   return true;
 }
 
-/* list := the sums of list and b; nodes are made for those that stay. */
-static enum pp_remat_result combine(struct solver *s, struct labels *list,
-                                    const struct pp_elimination_label *b, size_t count) {
-  struct pp_elimination *e = s->e;
-  struct pp_elimination_node *pair;
-  s->spare.count = 0;
-  if (list->count * count > (size_t)INT32_MAX)
-    return PP_REMAT_LIMIT;
-  for (size_t i = 0; i < list->count; i++)
-    for (size_t j = 0; j < count; j++) {
-      struct pp_elimination_label sum = {.memory =
-                                             pp_saturating_add(list->items[i].memory, b[j].memory),
-                                         .cost = pp_cost_add(list->items[i].cost, b[j].cost),
-                                         .node = (int32_t)(i * count + j)};
-      if (sum.memory <= e->memory && pp_cost_compare(sum.cost, e->cost) <= 0 &&
-          !add_label(&s->spare, sum))
-        return PP_REMAT_MEMORY;
-    }
-  filter(&s->spare);
-  thin(e, &s->spare);
-  for (size_t k = 0; k < s->spare.count; k++) {
-    size_t i = (size_t)s->spare.items[k].node / count, j = (size_t)s->spare.items[k].node % count;
+/* s->row := a label with each of b; what is above the limits is left out. */
+static bool sum_row(struct solver *s, const struct pp_elimination_label *a, size_t index,
+                    const struct pp_elimination_label *b, size_t count) {
+  s->row.count = 0;
+  for (size_t j = 0; j < count; j++) {
+    struct pp_elimination_label sum = {.memory = pp_saturating_add(a->memory, b[j].memory),
+                                       .cost = pp_cost_add(a->cost, b[j].cost),
+                                       .node = (int32_t)(index * count + j)};
+    if (sum.memory <= s->e->memory && pp_cost_compare(sum.cost, s->e->cost) <= 0 &&
+        !add_label(&s->row, sum))
+      return false;
+  }
+  return true;
+}
+
+/* Labels that were numbered by pairs get nodes. */
+static enum pp_remat_result make_nodes(struct pp_elimination *e, struct labels *sums,
+                                       const struct pp_elimination_label *a,
+                                       const struct pp_elimination_label *b, size_t count) {
+  for (size_t k = 0; k < sums->count; k++) {
+    size_t pair = (size_t)sums->items[k].node;
     if (!PP_ROOM(&e->nodes))
       return PP_REMAT_MEMORY;
     if ((int64_t)e->nodes.count >= e->limit || e->nodes.count >= INT32_MAX - 1)
       return PP_REMAT_LIMIT;
-    pair = e->nodes.items + e->nodes.count;
-    *pair = (struct pp_elimination_node){list->items[i].node, b[j].node};
-    s->spare.items[k].node = (int32_t)e->nodes.count++;
+    e->nodes.items[e->nodes.count] =
+        (struct pp_elimination_node){a[pair / count].node, b[pair % count].node};
+    sums->items[k].node = (int32_t)e->nodes.count++;
   }
-  struct labels other = *list;
-  *list = s->spare;
-  s->spare = other;
   return PP_REMAT_DONE;
+}
+
+/* list := the Pareto set of the sums of list and b. */
+static enum pp_remat_result combine(struct solver *s, struct labels *list,
+                                    const struct pp_elimination_label *b, size_t count) {
+  struct pp_elimination *e = s->e;
+  e->work += (int64_t)(list->count * count) + 1;
+  if (list->count * count > (size_t)INT32_MAX || e->work > e->work_limit)
+    return PP_REMAT_LIMIT;
+  s->sums.count = 0;
+  for (size_t i = 0; i < list->count; i++)
+    if (!sum_row(s, list->items + i, i, b, count) ||
+        !merge(&s->sums, s->row.items, s->row.count, &s->spare))
+      return PP_REMAT_MEMORY;
+  thin(e, &s->sums);
+  enum pp_remat_result result = make_nodes(e, &s->sums, list->items, b, count);
+  struct labels other = *list;
+  *list = s->sums;
+  s->sums = other;
+  return result;
 }
 
 /* ---- The graph ---- */
@@ -236,13 +261,11 @@ static enum pp_remat_result fill_cell(struct solver *s, int32_t v, struct table 
   for (uint32_t c = 0; !result && c < s->e->variables.items[v].choices; c++) {
     s->choice[v] = c;
     result = sum_choice(s, v);
-    for (size_t i = 0; !result && i < s->sum.count; i++)
-      if (!add_label(&s->cell, s->sum.items[i]))
-        result = PP_REMAT_MEMORY;
+    if (!result && !merge(&s->cell, s->sum.items, s->sum.count, &s->spare))
+      result = PP_REMAT_MEMORY;
   }
   if (result)
     return result;
-  filter(&s->cell);
   thin(s->e, &s->cell);
   for (size_t i = 0; i < s->cell.count; i++)
     if (!add_label(&table->labels, s->cell.items[i]))
@@ -263,6 +286,9 @@ static enum pp_remat_result fill_table(struct solver *s, int32_t v, struct table
   if (!table->scope || !table->start)
     return PP_REMAT_MEMORY;
   table->scopes = near->count;
+  s->e->work += (int64_t)cells;
+  if (s->e->work > s->e->work_limit)
+    return PP_REMAT_LIMIT;
   if (near->count)
     memcpy(table->scope, near->items, near->count * sizeof *near->items);
   for (size_t cell = 0; cell < cells; cell++) {
@@ -359,8 +385,10 @@ enum pp_remat_result pp_eliminate(struct pp_elimination *elimination) {
   }
   free(s.table.items);
   free(s.sum.items);
-  free(s.spare.items);
   free(s.cell.items);
+  free(s.row.items);
+  free(s.sums.items);
+  free(s.spare.items);
   return result;
 }
 

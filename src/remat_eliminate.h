@@ -36,13 +36,15 @@ struct pp_elimination {
   /* Labels above these are dropped. */
   int64_t memory;
   struct pp_remat_cost cost;
-  int64_t limit; /* nodes that may be made */
-  size_t thin;   /* keep at most so many labels a cell; 0: all */
+  int64_t limit;      /* nodes that may be made */
+  int64_t work_limit; /* cells and sums of labels that may be tried */
+  size_t thin;        /* keep at most so many labels a cell; 0: all */
   bool (*stop)(void *);
   void *data;
   /* The result: memory falls, cost rises. */
   PP_VECTOR(struct pp_elimination_label) curve;
   PP_VECTOR(struct pp_elimination_node) nodes;
+  int64_t work;
   int32_t width; /* neighbours of an eliminated variable, at most */
   bool thinned;
 };

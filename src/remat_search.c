@@ -16,11 +16,16 @@ enum {
   LEVELS = 3,        /* levels tried from any other sequence */
   EXPANSIONS = 24,   /* sequences gone on from */
   SWEEPS = 400,      /* levels tried at the end */
+  FIRST_DEPTH = 16,  /* of chains, when those of any length are too many */
   LABELS_A_CELL = 32 /* of a barrier's tables */
 };
+/* So that hard programs end, too: sums of labels tried by one barrier and by all, states of all
+ * rescheduling. Counts, not seconds: results do not depend on the machine. */
+static const int64_t barrier_work = 1 << 22, search_work = 1 << 28, search_states = 1 << 20;
 
 static bool is_stopped(const struct pp_remat_search *search) {
-  return search->limits->stop && search->limits->stop(search->limits->data);
+  return search->work > search_work ||
+         (search->limits->stop && search->limits->stop(search->limits->data));
 }
 
 /* Adds a copy to the front, pruned. */
@@ -48,6 +53,7 @@ static pp_status reschedule(struct pp_remat_search *search, struct pp_sequence *
     return status;
   if (!(status = pp_solve(rewritten.program, search->solve, &plan, error))) {
     const pp_index *order = pp_plan_order(plan);
+    search->states += pp_plan_states(plan);
     for (size_t i = 0; i < sequence->run.count; i++)
       sequence->run.items[i] = rewritten.statement[order[i]];
     pp_plan_free(plan);
@@ -60,7 +66,8 @@ static pp_status reschedule(struct pp_remat_search *search, struct pp_sequence *
 /* Could a better order of these runs be of interest? No order goes below the floor. */
 static bool is_promising(const struct pp_remat_search *search, struct pp_remat_cost cost) {
   struct pp_remat_label best = {.peak = pp_floor(search->facts->program, NULL), .cost = cost};
-  return !pp_front_covers(search->front, best);
+  return search->states <= search_states && (cost.macs || cost.bytes) &&
+         !pp_front_covers(search->front, best);
 }
 
 /* ---- Repair ---- */
@@ -71,21 +78,39 @@ static size_t last_above(const int64_t *step, size_t count, int64_t level) {
   return count - 1;
 }
 
-/* One barrier: *sequence := the cheapest repair of the last step above the level. */
-static pp_status repair(struct pp_remat_search *search, struct pp_sequence *sequence, size_t place,
-                        int64_t level, struct pp_remat_cost spent, bool *done, pp_error *error) {
-  struct pp_barrier_limits limits = {.memory = level,
+/* A barrier with all the chains there are or, where that is too wide, with shorter ones. */
+static enum pp_remat_result solve_barrier(struct pp_remat_search *search,
+                                          const struct pp_sequence *sequence, size_t place,
+                                          int64_t memory, struct pp_remat_cost spent,
+                                          struct pp_barrier *barrier) {
+  struct pp_barrier_limits limits = {.memory = memory,
                                      .cost = search->limits->cost,
                                      .nodes = search->limits->states,
+                                     .work = barrier_work,
                                      .thin = LABELS_A_CELL,
                                      .stop = search->limits->stop,
                                      .data = search->limits->data};
-  struct pp_barrier barrier;
-  struct pp_sequence repaired = {0};
   if (limits.cost.macs < INT64_MAX)
     limits.cost.macs -= spent.macs;
-  enum pp_remat_result result = pp_remat_barrier(search->facts, sequence, place, &limits, &barrier);
-  search->repairs++;
+  for (;;) {
+    limits.depth = search->depth;
+    enum pp_remat_result result =
+        pp_remat_barrier(search->facts, sequence, place, &limits, barrier);
+    search->repairs++;
+    search->work += barrier->work;
+    if (result != PP_REMAT_LIMIT || search->depth == 1 || is_stopped(search))
+      return result;
+    search->depth = search->depth ? search->depth / 2 : FIRST_DEPTH;
+    pp_barrier_free(barrier);
+  }
+}
+
+/* One barrier: *sequence := the cheapest repair of the last step above the level. */
+static pp_status repair(struct pp_remat_search *search, struct pp_sequence *sequence, size_t place,
+                        int64_t level, struct pp_remat_cost spent, bool *done, pp_error *error) {
+  struct pp_barrier barrier;
+  struct pp_sequence repaired = {0};
+  enum pp_remat_result result = solve_barrier(search, sequence, place, level, spent, &barrier);
   *done = !result && barrier.points.count;
   bool good =
       result != PP_REMAT_MEMORY &&
@@ -137,22 +162,15 @@ static pp_status reach(struct pp_remat_search *search, const struct pp_sequence 
  * highest and the lowest among them. */
 static pp_status find_levels(struct pp_remat_search *search, const struct pp_sequence *sequence,
                              int64_t *level, size_t *count, pp_error *error) {
-  struct pp_barrier_limits limits = {.cost = search->limits->cost,
-                                     .nodes = search->limits->states,
-                                     .thin = LABELS_A_CELL,
-                                     .stop = search->limits->stop,
-                                     .data = search->limits->data};
   struct pp_remat_label label;
   struct pp_barrier barrier = {0};
   int64_t *step = pp_alloc(sequence->run.count, sizeof *step);
   bool done = step && pp_sequence_label(search->facts, sequence, &label, step);
   enum pp_remat_result result = PP_REMAT_LIMIT;
   if (done && label.peak > 0 && sequence->run.count) {
-    limits.memory = label.peak - 1;
-    result =
-        pp_remat_barrier(search->facts, sequence,
-                         last_above(step, sequence->run.count, label.peak - 1), &limits, &barrier);
-    search->repairs++;
+    size_t place = last_above(step, sequence->run.count, label.peak - 1);
+    struct pp_remat_cost none = {0};
+    result = solve_barrier(search, sequence, place, label.peak - 1, none, &barrier);
   }
   size_t points = result ? 0 : barrier.points.count;
   size_t wanted = points < *count ? points : *count;
@@ -292,23 +310,23 @@ bool pp_remat_bound_init(struct pp_remat_bound *bound, const struct pp_remat_fac
   int64_t *step = pp_alloc(count, sizeof *step);
   struct pp_remat_label label;
   *bound = (struct pp_remat_bound){0};
-  bool done = high && step && pp_sequence_label(facts, base, &label, step);
+  bool done = high && step && pp_sequence_label(facts, base, &label, step), failed = false;
   for (size_t i = 0; done && i < count; i++)
     high[i] = (struct high_step){step[i], i};
   if (done && count)
     qsort(high, count, sizeof *high, compare_steps);
-  for (size_t i = 0; done && i < count && i < steps && high[i].memory > level; i++) {
+  for (size_t i = 0; done && !failed && i < count && i < steps && high[i].memory > level; i++) {
     struct pp_barrier_limits exact = {.memory = INT64_MAX,
                                       .cost = limits->cost,
                                       .nodes = limits->states,
+                                      .work = 16 * barrier_work,
                                       .stop = limits->stop,
                                       .data = limits->data};
     struct pp_barrier barrier;
     enum pp_remat_result result = pp_remat_barrier(facts, base, high[i].place, &exact, &barrier);
+    failed = result == PP_REMAT_LIMIT; /* the others would most likely, too */
     done = result != PP_REMAT_MEMORY && (result || add_step(bound, &barrier));
     pp_barrier_free(&barrier);
-    if (result == PP_REMAT_LIMIT && limits->stop && limits->stop(limits->data))
-      break;
   }
   free(high);
   free(step);

@@ -12,7 +12,10 @@ struct pp_remat_search {
   const pp_options *solve;        /* for rescheduling */
   PP_VECTOR(struct pp_remat_label) expanded;
   PP_VECTOR(int64_t) swept;
+  size_t depth;    /* of barriers: less than all once they became too wide; 0: all */
   int64_t repairs; /* barriers solved */
+  int64_t work;    /* by them */
+  int64_t states;  /* by rescheduling */
   bool limited;    /* stopped before the front stood still */
 };
 
