@@ -2,6 +2,8 @@
  * reach. */
 #include "cut.h"
 
+#include <string.h>
+
 bool pp_cut_init(struct pp_cut *cut, const struct pp_run *run) {
   size_t n = (size_t)run->view.n, m = (size_t)run->view.m;
   *cut = (struct pp_cut){.run = run};
@@ -27,6 +29,11 @@ void pp_cut_free(struct pp_cut *cut) {
 }
 
 bool pp_cut_begin(struct pp_cut *cut) {
+  if (cut->epoch == INT32_MAX) {
+    memset(cut->is_free, 0, (size_t)cut->run->view.n * sizeof *cut->is_free);
+    memset(cut->seen, 0, (size_t)cut->run->view.m * sizeof *cut->seen);
+    cut->epoch = 0;
+  }
   cut->epoch++;
   cut->statements.count = cut->storages.count = 0;
   return pp_flow_reset(&cut->flow);

@@ -3,6 +3,8 @@
  * with the lemma used not only at the root. What is once settled is never explored again. */
 #include "explore.h"
 
+#include <string.h>
+
 #include "goal.h"
 
 /* States until which goals are tried: they shorten the way to an order, but not a proof that there
@@ -11,11 +13,22 @@ enum { AIMED_STATES = 1000 };
 
 bool pp_explorer_init(struct pp_explorer *explorer, pp_index statements) {
   size_t n = (size_t)statements;
-  *explorer = (struct pp_explorer){0};
+  *explorer = (struct pp_explorer){.statements = n};
   bool done = (explorer->place = pp_alloc(n, sizeof *explorer->place)) != NULL;
   done &= (explorer->stamp = pp_zalloc(n, sizeof *explorer->stamp)) != NULL;
   done &= (explorer->keep = pp_zalloc(n, sizeof *explorer->keep)) != NULL;
   return done & pp_goals_init(explorer, n);
+}
+
+int32_t pp_explorer_stamp(struct pp_explorer *explorer) {
+  if (explorer->stamps == INT32_MAX) {
+    size_t bytes = explorer->statements * sizeof(int32_t);
+    memset(explorer->stamp, 0, bytes);
+    memset(explorer->goal_stamp, 0, bytes);
+    memset(explorer->closure_stamp, 0, bytes);
+    explorer->stamps = 0;
+  }
+  return ++explorer->stamps;
 }
 
 void pp_explorer_free(struct pp_explorer *explorer) {
@@ -110,7 +123,7 @@ static uint64_t mix(uint64_t x) { /* splitmix64, Steele, Lea and Flood 2014 */
  */
 static bool contains(struct pp_explorer *explorer, int32_t a, int32_t b) {
   const struct pp_state *state = explorer->states.items;
-  int32_t up = a, down = b, stamp = ++explorer->stamps, missing = 0;
+  int32_t up = a, down = b, stamp = pp_explorer_stamp(explorer), missing = 0;
   if (state[a].depth < state[b].depth)
     return false;
   while (up != down)

@@ -70,6 +70,7 @@ struct pp_explorer {
   int32_t epoch;
   int32_t *stamp; /* for comparing sets */
   int32_t stamps;
+  size_t statements;
   pp_indices moves, path;
   bool *keep;
   /* Goals: see goal.h. */
@@ -85,6 +86,9 @@ enum pp_outcome {
   PP_LIMITED,
   PP_NO_MEMORY
 };
+
+/* A stamp that no statement bears in `stamp`, `goal_stamp` or `closure_stamp`. */
+int32_t pp_explorer_stamp(struct pp_explorer *explorer);
 
 bool pp_explorer_init(struct pp_explorer *explorer, pp_index statements);
 void pp_explorer_free(struct pp_explorer *explorer);

@@ -68,7 +68,7 @@ static bool push_ahead(struct pp_explorer *explorer, size_t most) {
 /* explorer->closure := the goal and all that it needs and is not executed. *small: that is not too
  * much. */
 static bool find_closure(struct pp_explorer *explorer, pp_index goal, bool *small) {
-  int32_t stamp = ++explorer->stamps;
+  int32_t stamp = pp_explorer_stamp(explorer);
   explorer->closure.count = 0;
   if (!pp_reserve((void **)&explorer->closure.items, &explorer->closure.capacity, CLOSURE_MAX + 1,
                   sizeof(pp_index)))
@@ -141,7 +141,7 @@ static bool keep_moves(struct pp_explorer *explorer, size_t count) {
 }
 
 static bool push_first_goals(struct pp_explorer *explorer, bool root, int32_t since) {
-  ++explorer->stamps;
+  pp_explorer_stamp(explorer);
   explorer->goals.count = 0;
   if (root) {
     for (size_t i = 0; i < explorer->ready.count; i++)

@@ -106,7 +106,12 @@ static bool find_free(struct pp_trap *trap, pp_index v) {
   struct pp_cut *cut = &trap->cut;
   if (!pp_cut_begin(cut))
     return false;
-  int32_t epoch = cut->epoch;
+  if (trap->epoch == INT32_MAX) {
+    memset(trap->is_before, 0, (size_t)view->n * sizeof *trap->is_before);
+    memset(trap->counted, 0, (size_t)view->n * sizeof *trap->counted);
+    trap->epoch = 0;
+  }
+  int32_t epoch = ++trap->epoch;
   PP_FOR_ROW(p, view->predecessors, v)
   trap->is_before[*p] = epoch;
   for (size_t i = 0; i < trap->maximal.count; i++) {

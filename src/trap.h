@@ -17,7 +17,8 @@ struct pp_trap {
   int64_t *cost;      /* of an exit, at least: found when the version was `checked` */
   int32_t *checked;
   int32_t version; /* changes when an earlier cost may no longer hold */
-  /* To find what is free for an exit v: stamped with the epoch of `cut`. */
+  /* To find what is free for an exit v: valid where the stamp is `epoch`. */
+  int32_t epoch;
   int32_t *is_before;   /* direct predecessors of v */
   int32_t *counted;     /* statements whose free_after is valid */
   pp_index *free_after; /* successors in T that are free */
