@@ -13,9 +13,12 @@ def default_session():
     return _session
 
 
-def peakproof(graph_module, example_inputs, **options):
-    """`torch.compile(model, backend="peakproof")`. Options are Inductor's, as for its backend."""
+def peakproof(graph_module, example_inputs, *, mode=None, options=None):
+    """`torch.compile(model, backend="peakproof")`; mode and options are those of Inductor."""
+    import torch
     from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+
+    patches = torch._TorchCompileInductorWrapper(mode, options, None).config
 
     session = default_session()
 
@@ -26,5 +29,5 @@ def peakproof(graph_module, example_inputs, **options):
 
     with active(session):
         return compile_fx(
-            graph_module, example_inputs, inner_compile=inner, config_patches=options or None
+            graph_module, example_inputs, inner_compile=inner, config_patches=patches or None
         )

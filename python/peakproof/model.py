@@ -121,8 +121,10 @@ def implied(program):
 
 def storage_dict(s):
     live_out = s.live_out or s.held
+    names = [s.name, *s.others]
     return {
-        "name": s.name,
+        # A reuse keeps a block alive under another name: say which.
+        "name": "/".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]]),
         "bytes": 0 if s.held else s.bytes,
         "live_in": s.live_in,
         "live_out": live_out,

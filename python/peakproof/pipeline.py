@@ -51,6 +51,7 @@ class Report:
     stock_peak_modelled: int | None = None
     original_order_peak: int | None = None
     peak: int | None = None
+    reuses: int = 0  # reuses that could be split
     splits: int = 0  # reuses that were split
     peak_without_splits: int | None = None
     lower_bound: int | None = None
@@ -172,9 +173,12 @@ class Optimizer:
         clock.lap("profile")
         plan = self.plan(source, model)
         clock.lap("plan")
-        if self.options.split_reuse and all(isinstance(t, torch.Tensor) for t in originals):
+        fixed = all(isinstance(t, torch.Tensor) for t in originals)
+        splits = reuse.candidates(source, profile) if fixed else {}
+        self.report.reuses = len(splits)
+        if self.options.split_reuse and splits:
             spread, varies = self.spread, self.varies
-            found = self.split_reuses(source, profile, plan, originals, held)
+            found = self.split_reuses(source, splits, plan, originals, held)
             if found is not None:
                 source, model, plan = found
             else:
@@ -255,11 +259,8 @@ class Optimizer:
         self.settle(source, model, plan)
         return plan
 
-    def split_reuses(self, source, profile, plan, originals, held):
+    def split_reuses(self, source, splits, plan, originals, held):
         """(source, model, plan) with reuses split, if that gives a lower peak; else None."""
-        splits = reuse.candidates(source, profile)
-        if not splits:
-            return None
         other = split(reuse.apply(source.text, splits))
         self.spread = {}
         model = models.build(other, self.profile(other, originals, held), self.report.name)

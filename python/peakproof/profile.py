@@ -5,7 +5,7 @@ or by a name. Sizes are the requested bytes.
 """
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -31,6 +31,7 @@ class Storage:
     live_out: bool = False
     created: int = -1  # the statement that created it
     freed: int = -1  # the statement behind which no name is left
+    others: list = field(default_factory=list)  # later names of the same block: views, reuses
 
 
 @dataclass
@@ -154,6 +155,8 @@ class Profiler:
         numbers = [self.identify(t, name, statement, **fields) for t in self.tensors(value)]
         for n in numbers:
             self.references[n] += 1
+            if name not in (self.storages[n].name, *self.storages[n].others):
+                self.storages[n].others.append(name)
         self.unbind(name, statement)
         self.names[name] = numbers
         return numbers
@@ -245,15 +248,19 @@ class Profiler:
             self.returned = [self.identify(t, "return", s) for t in self.tensors(result)]
             if any(self.storages[n].created == s.index for n in self.returned):
                 raise Refusal("return creates a tensor", s.line, s.text)
+        elif s.kind == kinds.NODE and not s.targets:
+            self.check_names(s)
         elif s.targets:
             value = self.env[s.targets[0]]
             if s.kind == kinds.NODE:
                 self.note_result(s, value)
+                self.check_names(s)
             numbers = self.bind(s.targets[0], value, s)
             if s.kind == kinds.ITEM:
                 for n in numbers:  # a part of a tuple gets its own name
                     if self.storages[n].name == s.uses[0]:
                         self.storages[n].name = s.targets[0]
+                        self.storages[n].others.remove(s.targets[0])
             if s.kind == kinds.ALIAS and isinstance(value, torch.Tensor):
                 self.shapes[s.index] = shape_text(value)
                 self.bound[s.index] = numbers[0]
@@ -263,6 +270,15 @@ class Profiler:
                 ]
                 if created:
                     raise Refusal("binding creates a storage", s.line, s.text)
+
+    def check_names(self, s):
+        """No operator may put another storage behind a tensor that it was given."""
+        for name in s.uses:
+            if name in s.targets:
+                continue
+            found = [self.identify(t, name, s) for t in self.tensors(self.env[name])]
+            if found != self.names[name]:
+                raise Refusal(f"changes the storage of {name}", s.line, s.text)
 
     def note_result(self, s, value):
         if isinstance(value, (tuple, list)):

@@ -97,6 +97,10 @@ def test_backend_and_cache_hits():
         new = reports(session)[before:]
         assert [r.kind for r in new] == ["forward", "backward"], round
         assert all(r.bitwise == "yes" for r in new)
+    torch._dynamo.reset()
+    options = {"max_autotune": False, "size_asserts": False}
+    y = torch.compile(model, backend="peakproof", options=options)(x)
+    assert torch.equal(expected, y)
     # What is compiled without the backend is left alone, though it is the same program.
     torch._dynamo.reset()
     before = len(session.results)

@@ -362,6 +362,7 @@ def test_exception_in_the_middle():
     [
         (["buf0 = aten.foo(a)"], "unknown function"),
         (["buf0 = extern_kernels.mystery(a)"], "unknown extern kernel"),
+        (["buf0 = torch.ops.aten.clone.default(a)", "aten.resize_.default(buf0, [99, 99])"], ""),
         (["buf0 = torch.sum(a)"], "effects are not known"),
         (["buf0 = torch.ops._c10d_functional.wait_tensor.default(a)"], "collective"),
         (["buf0 = torch.ops.aten.item.default(a)"], ""),
