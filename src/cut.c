@@ -51,12 +51,12 @@ bool pp_cut_add(struct pp_cut *cut, pp_index u) {
 static bool find_storages(struct pp_cut *cut, pp_index v) {
   const struct pp_view *view = &cut->run->view;
   if (v >= 0)
-    PP_FOR_ROW(s, view->accessed, v) {
+    PP_FOR_ROW (s, view->accessed, v) {
       cut->seen[*s] = cut->epoch;
       cut->free_accessors[*s] = -1;
     }
   for (size_t i = 0; i < cut->statements.count; i++)
-    PP_FOR_ROW(s, view->accessed, cut->statements.items[i]) {
+    PP_FOR_ROW (s, view->accessed, cut->statements.items[i]) {
       if (cut->seen[*s] != cut->epoch) {
         if (!PP_ROOM(&cut->storages))
           return false;
@@ -94,9 +94,9 @@ static bool node_of_statement(struct pp_cut *cut, pp_index u, pp_index *node) {
 static bool node_of_storage(struct pp_cut *cut, pp_index s, pp_index *place, pp_index *node) {
   if (*place < 0) {
     if (cut->free_accessors[s] == 1) {
-      PP_FOR_ROW(u, cut->run->view.accessors, s)
-      if (pp_cut_is_free(cut, *u))
-        return node_of_statement(cut, *u, node);
+      PP_FOR_ROW (u, cut->run->view.accessors, s)
+        if (pp_cut_is_free(cut, *u))
+          return node_of_statement(cut, *u, node);
     }
     /* Labels of nodes: a statement, or ~s with the arcs told apart by which of the two it is. */
     if (!pp_flow_node(&cut->flow, ~s, place))
@@ -109,11 +109,11 @@ static bool node_of_storage(struct pp_cut *cut, pp_index s, pp_index *place, pp_
 static bool grow_from_statement(struct pp_cut *cut, pp_index u, pp_index node) {
   const struct pp_view *view = &cut->run->view;
   pp_index other;
-  PP_FOR_ROW(p, view->predecessors, u)
-  if (pp_cut_is_free(cut, *p) && (!node_of_statement(cut, *p, &other) ||
-                                  !pp_flow_arc(&cut->flow, node, other, PP_FLOW_INFINITE, -1)))
-    return false;
-  PP_FOR_ROW(s, view->accessed, u) {
+  PP_FOR_ROW (p, view->predecessors, u)
+    if (pp_cut_is_free(cut, *p) && (!node_of_statement(cut, *p, &other) ||
+                                    !pp_flow_arc(&cut->flow, node, other, PP_FLOW_INFINITE, -1)))
+      return false;
+  PP_FOR_ROW (s, view->accessed, u) {
     if (cut->free_accessors[*s] < 0 || surely_begun(cut, *s))
       continue;
     if (!node_of_storage(cut, *s, &cut->begun_node[*s], &other))
@@ -137,10 +137,10 @@ static bool grow_from_begun(struct pp_cut *cut, pp_index s, pp_index node) {
 
 static bool grow_from_ended(struct pp_cut *cut, pp_index s, pp_index node) {
   pp_index other;
-  PP_FOR_ROW(u, cut->run->view.accessors, s)
-  if (pp_cut_is_free(cut, *u) && (!node_of_statement(cut, *u, &other) ||
-                                  !pp_flow_arc(&cut->flow, node, other, PP_FLOW_INFINITE, -1)))
-    return false;
+  PP_FOR_ROW (u, cut->run->view.accessors, s)
+    if (pp_cut_is_free(cut, *u) && (!node_of_statement(cut, *u, &other) ||
+                                    !pp_flow_arc(&cut->flow, node, other, PP_FLOW_INFINITE, -1)))
+      return false;
   return true;
 }
 

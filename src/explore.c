@@ -71,17 +71,17 @@ static bool step(struct pp_explorer *explorer, pp_index v) {
   struct pp_run *run = explorer->run;
   drop_ready(explorer, v);
   pp_run_step(run, v);
-  PP_FOR_ROW(x, run->view.successors, v)
-  if (!run->waiting[*x] && is_mine(explorer, *x) && !add_ready(explorer, *x))
-    return false;
+  PP_FOR_ROW (x, run->view.successors, v)
+    if (!run->waiting[*x] && is_mine(explorer, *x) && !add_ready(explorer, *x))
+      return false;
   return true;
 }
 
 static bool step_back(struct pp_explorer *explorer, pp_index v) {
   struct pp_run *run = explorer->run;
-  PP_FOR_ROW(x, run->view.successors, v)
-  if (!run->waiting[*x] && is_mine(explorer, *x))
-    drop_ready(explorer, *x);
+  PP_FOR_ROW (x, run->view.successors, v)
+    if (!run->waiting[*x] && is_mine(explorer, *x))
+      drop_ready(explorer, *x);
   pp_run_undo(run, v);
   return add_ready(explorer, v);
 }

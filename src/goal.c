@@ -30,11 +30,11 @@ void pp_goals_free(struct pp_explorer *explorer) {
 
 void pp_goals_forget(struct pp_explorer *explorer, pp_index v) {
   const struct pp_run *run = explorer->run;
-  PP_FOR_ROW(s, run->view.accessed, v) {
+  PP_FOR_ROW (s, run->view.accessed, v) {
     pp_index all = (pp_index)pp_row_size(run->view.accessors, *s), left = run->left[*s];
     if (left == all - 1 || left == 1)
-      PP_FOR_ROW(u, run->view.accessors, *s)
-    explorer->failed[*u] = INT64_MAX;
+      PP_FOR_ROW (u, run->view.accessors, *s)
+        explorer->failed[*u] = INT64_MAX;
   }
 }
 
@@ -58,9 +58,9 @@ static bool push_ahead(struct pp_explorer *explorer, size_t most) {
   for (int step = 0; step < AHEAD; step++) {
     size_t end = explorer->goals.count;
     for (; begin < end && explorer->goals.count < most; begin++)
-      PP_FOR_ROW(x, explorer->run->view.successors, explorer->goals.items[begin])
-    if (!push_goal(explorer, *x))
-      return false;
+      PP_FOR_ROW (x, explorer->run->view.successors, explorer->goals.items[begin])
+        if (!push_goal(explorer, *x))
+          return false;
   }
   return true;
 }
@@ -75,7 +75,7 @@ static bool find_closure(struct pp_explorer *explorer, pp_index goal, bool *smal
     return false;
   explorer->closure.items[explorer->closure.count++] = goal;
   for (size_t i = 0; i < explorer->closure.count; i++)
-    PP_FOR_ROW(p, explorer->run->view.predecessors, explorer->closure.items[i]) {
+    PP_FOR_ROW (p, explorer->run->view.predecessors, explorer->closure.items[i]) {
       if (explorer->run->done[*p] || explorer->closure_stamp[*p] == stamp)
         continue;
       if (explorer->closure.count == CLOSURE_MAX) {
@@ -151,9 +151,9 @@ static bool push_first_goals(struct pp_explorer *explorer, bool root, int32_t si
   }
   const struct pp_state *state = explorer->states.items;
   for (int32_t s = explorer->current; s != since && state[s].parent >= 0; s = state[s].parent)
-    PP_FOR_ROW(x, explorer->run->view.successors, state[s].statement)
-  if (!push_goal(explorer, *x))
-    return false;
+    PP_FOR_ROW (x, explorer->run->view.successors, state[s].statement)
+      if (!push_goal(explorer, *x))
+        return false;
   return true;
 }
 

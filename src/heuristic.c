@@ -62,20 +62,20 @@ static pp_index pop(struct greedy *g) {
 static void execute(struct greedy *g, pp_index v) {
   const struct pp_view *view = &g->run.view;
   pp_run_step(&g->run, v);
-  PP_FOR_ROW(s, view->accessed, v) {
+  PP_FOR_ROW (s, view->accessed, v) {
     pp_index all = (pp_index)pp_row_size(view->accessors, *s), left = g->run.left[*s];
     bool begins = left == all - 1 && !pp_begins(view, *s);
     if (left != 1 && !begins)
       continue;
-    PP_FOR_ROW(u, view->accessors, *s)
-    if (g->place[*u] >= 0) {
-      set_keys(g, *u);
-      sift(g, (size_t)g->place[*u]);
-    }
+    PP_FOR_ROW (u, view->accessors, *s)
+      if (g->place[*u] >= 0) {
+        set_keys(g, *u);
+        sift(g, (size_t)g->place[*u]);
+      }
   }
-  PP_FOR_ROW(x, view->successors, v)
-  if (!g->run.waiting[*x])
-    push(g, *x);
+  PP_FOR_ROW (x, view->successors, v)
+    if (!g->run.waiting[*x])
+      push(g, *x);
 }
 
 bool pp_greedy_order(struct pp_view view, pp_index *order) {

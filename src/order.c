@@ -34,15 +34,15 @@ void pp_run_free(struct pp_run *run) {
 
 int64_t pp_run_cost(const struct pp_run *run, pp_index v) {
   int64_t cost = run->memory + run->view.work[v];
-  PP_FOR_ROW(s, run->view.accessed, v)
-  if (!pp_run_begun(run, *s))
-    cost += run->view.bytes[*s];
+  PP_FOR_ROW (s, run->view.accessed, v)
+    if (!pp_run_begun(run, *s))
+      cost += run->view.bytes[*s];
   return cost;
 }
 
 int64_t pp_run_change(const struct pp_run *run, pp_index v) {
   int64_t change = 0;
-  PP_FOR_ROW(s, run->view.accessed, v) {
+  PP_FOR_ROW (s, run->view.accessed, v) {
     if (!pp_run_begun(run, *s))
       change += run->view.bytes[*s];
     if (run->left[*s] == 1 && !pp_ends_never(&run->view, *s))
@@ -54,20 +54,20 @@ int64_t pp_run_change(const struct pp_run *run, pp_index v) {
 int64_t pp_run_step(struct pp_run *run, pp_index v) {
   int64_t cost = pp_run_cost(run, v);
   run->memory += pp_run_change(run, v);
-  PP_FOR_ROW(s, run->view.accessed, v)
-  run->left[*s]--;
-  PP_FOR_ROW(x, run->view.successors, v)
-  run->waiting[*x]--;
+  PP_FOR_ROW (s, run->view.accessed, v)
+    run->left[*s]--;
+  PP_FOR_ROW (x, run->view.successors, v)
+    run->waiting[*x]--;
   run->done[v] = true;
   run->executed++;
   return cost;
 }
 
 void pp_run_undo(struct pp_run *run, pp_index v) {
-  PP_FOR_ROW(s, run->view.accessed, v)
-  run->left[*s]++;
-  PP_FOR_ROW(x, run->view.successors, v)
-  run->waiting[*x]++;
+  PP_FOR_ROW (s, run->view.accessed, v)
+    run->left[*s]++;
+  PP_FOR_ROW (x, run->view.successors, v)
+    run->waiting[*x]++;
   run->done[v] = false;
   run->executed--;
   run->memory -= pp_run_change(run, v);
@@ -134,7 +134,7 @@ pp_status pp_lifetimes(const pp_program *program, const pp_index *order, pp_inde
     first[s] = last[s] = -1;
   for (pp_index i = 0; i < program->n; i++) {
     pp_index v = order ? order[i] : i;
-    PP_FOR_ROW(s, &program->accessed, v) {
+    PP_FOR_ROW (s, &program->accessed, v) {
       if (first[*s] < 0)
         first[*s] = i;
       last[*s] = i;
@@ -164,9 +164,9 @@ int64_t pp_floor(const pp_program *program, pp_index *statement) {
       always += program->bytes[s];
   for (pp_index v = 0; v < program->n; v++) {
     int64_t alone = always + program->work[v];
-    PP_FOR_ROW(s, &program->accessed, v)
-    if (program->storages.items[*s].flags != (PP_LIVE_IN | PP_LIVE_OUT))
-      alone += program->bytes[*s];
+    PP_FOR_ROW (s, &program->accessed, v)
+      if (program->storages.items[*s].flags != (PP_LIVE_IN | PP_LIVE_OUT))
+        alone += program->bytes[*s];
     if (at < 0 ? alone >= best : alone > best) {
       best = alone;
       at = v;

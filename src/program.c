@@ -295,8 +295,8 @@ bool pp_rows_transpose(const struct pp_rows *rows, pp_index count, pp_index colu
   for (pp_index c = 0; c < columns; c++)
     out->start[c + 2] += out->start[c + 1];
   for (pp_index r = 0; r < count; r++)
-    PP_FOR_ROW(x, rows, r)
-  out->item[out->start[*x + 1]++] = r;
+    PP_FOR_ROW (x, rows, r)
+      out->item[out->start[*x + 1]++] = r;
   return true;
 }
 

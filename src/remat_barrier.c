@@ -84,7 +84,7 @@ static bool find_required(struct problem *p) {
   pp_demand_free(&demand);
   pp_index t = run[p->place];
   p->fixed = program->work[t];
-  PP_FOR_ROW(s, &program->accessed, t) {
+  PP_FOR_ROW (s, &program->accessed, t) {
     p->free[*s] = true;
     p->fixed += program->bytes[*s];
   }
@@ -108,8 +108,8 @@ static bool find_can(struct problem *p) {
     runs[run[i]]++;
   for (size_t i = 0; done && i <= p->place; i++) {
     p->can[run[i]] = true;
-    PP_FOR_ROW(v, &facts->before, run[i])
-    changed[*v] = true;
+    PP_FOR_ROW (v, &facts->before, run[i])
+      changed[*v] = true;
   }
   for (pp_index v = 0; done && v < facts->n; v++)
     p->can[v] &=
@@ -163,7 +163,7 @@ static int32_t variable_for(struct problem *p, pp_index s, size_t level) {
   bool far = p->depth && level > p->depth;
   p->out->thinned |= far && w >= 0 && p->can[w];
   if (w >= 0 && p->can[w] && !far) {
-    PP_FOR_ROW(x, &facts->writes, w) {
+    PP_FOR_ROW (x, &facts->writes, w) {
       if (p->free[*x])
         continue;
       p->bit[*x] = (uint32_t)values;
@@ -188,7 +188,7 @@ static bool add_inputs(struct problem *p, int32_t user) {
   pp_index v = p->statement.items[user];
   if (v < 0)
     return true;
-  PP_FOR_ROW(s, &p->facts->reads, v) {
+  PP_FOR_ROW (s, &p->facts->reads, v) {
     if (p->free[*s])
       continue;
     int32_t maker = variable_for(p, *s, p->level.items[user] + 1);
@@ -311,16 +311,16 @@ static bool append_chain(struct apply *a, const pp_index *rerun, size_t count, p
   const struct pp_remat_facts *facts = a->facts;
   pp_index reader = v;
   bool any = false;
-  PP_FOR_ROW(u, &facts->before, v)
-  if (a->wanted[*u])
-    any = a->chain[*u] = true;
+  PP_FOR_ROW (u, &facts->before, v)
+    if (a->wanted[*u])
+      any = a->chain[*u] = true;
   for (size_t i = count + 1; i-- > 0;) {
     if (i < count) {
       reader = rerun[i];
       if (!a->chain[reader])
         continue;
     }
-    PP_FOR_ROW(s, &facts->reads, reader) {
+    PP_FOR_ROW (s, &facts->reads, reader) {
       pp_index w = facts->kind[*s] == PP_SIMPLE ? facts->writer[*s] : -1;
       if (w >= 0 && a->wanted[w])
         any = a->chain[w] = true;

@@ -55,7 +55,7 @@ static bool find_kinds(struct pp_remat_facts *facts) {
   size_t reads = 0, writes = 0;
   for (pp_index v = 0; v < facts->n; v++) {
     pp_statement_info info = pp_program_statement(program, v);
-    PP_FOR_ROW(s, &program->accessed, v) {
+    PP_FOR_ROW (s, &program->accessed, v) {
       struct effect effect = effect_on(program, &info, *s);
       if (effect.reads)
         facts->reads.item[reads++] = *s;
@@ -82,7 +82,7 @@ static void find_caps(struct pp_remat_facts *facts, int32_t cap, const int32_t *
     bool may =
         statement->pure && statement->macs != PP_MACS_UNKNOWN && pp_row_size(&facts->writes, v) > 0;
     facts->cost[v].macs = statement->macs > 0 ? statement->macs : 0;
-    PP_FOR_ROW(s, &facts->writes, v) {
+    PP_FOR_ROW (s, &facts->writes, v) {
       may &= facts->kind[*s] == PP_SIMPLE;
       facts->cost[v].bytes = pp_saturating_add(facts->cost[v].bytes, program->bytes[*s]);
     }
@@ -134,11 +134,11 @@ static bool find_hard(struct pp_remat_facts *facts) {
   for (pp_index v = 0; done && v < facts->n; v++)
     pinned[v] = -1;
   for (pp_index v = 0; done && v < facts->n; v++) {
-    PP_FOR_ROW(u, &pins, v)
-    pinned[*u] = v;
-    PP_FOR_ROW(u, rows, v)
-    if (pinned[*u] == v || writes_rigid(facts, *u, v) || writes_rigid(facts, v, *u))
-      facts->before.item[used++] = *u;
+    PP_FOR_ROW (u, &pins, v)
+      pinned[*u] = v;
+    PP_FOR_ROW (u, rows, v)
+      if (pinned[*u] == v || writes_rigid(facts, *u, v) || writes_rigid(facts, v, *u))
+        facts->before.item[used++] = *u;
     facts->before.start[v + 1] = used;
   }
   free(pinned);

@@ -29,11 +29,11 @@ static enum pp_remat_result add_label(struct fixed *fixed, struct pp_remat_label
 /* The key goes back over a run of v; *cost receives the bytes during it. */
 static bool go_back(struct fixed *fixed, pp_index v, int64_t *cost) {
   const struct pp_remat_facts *facts = fixed->walk.facts;
-  PP_FOR_ROW(s, &facts->program->accessed, v)
-  if (!pp_walk_insert(&fixed->walk, *s, false))
-    return false;
+  PP_FOR_ROW (s, &facts->program->accessed, v)
+    if (!pp_walk_insert(&fixed->walk, *s, false))
+      return false;
   *cost = pp_walk_memory(&fixed->walk) + facts->program->work[v];
-  PP_FOR_ROW(s, &facts->program->accessed, v) {
+  PP_FOR_ROW (s, &facts->program->accessed, v) {
     bool begins = facts->kind[*s] == PP_SIMPLE
                       ? facts->writer[*s] == v
                       : facts->kind[*s] == PP_RIGID && fixed->begins[*s] == fixed->place[v];
@@ -49,9 +49,9 @@ static bool may_rerun(const struct fixed *fixed, const pp_index *key, size_t len
   if (facts->cap[v] < 2 || fixed->place[v] >= fixed->point ||
       pp_walk_runs(key, length, facts->m + v) + 2 > (size_t)facts->cap[v])
     return false;
-  PP_FOR_ROW(u, &facts->after, v)
-  if (fixed->place[*u] < fixed->point)
-    return false;
+  PP_FOR_ROW (u, &facts->after, v)
+    if (fixed->place[*u] < fixed->point)
+      return false;
   return true;
 }
 
@@ -149,7 +149,7 @@ static bool begin(struct fixed *fixed) {
     pp_index v = fixed->order[i];
     int64_t alone = program->work[v];
     fixed->place[v] = i;
-    PP_FOR_ROW(s, &program->accessed, v) {
+    PP_FOR_ROW (s, &program->accessed, v) {
       alone += program->bytes[*s];
       if (fixed->begins[*s] == facts->n)
         fixed->begins[*s] = i;

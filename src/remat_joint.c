@@ -19,9 +19,9 @@ static bool begins(const struct joint *joint, pp_index s, pp_index v) {
   const pp_program *program = joint->walk.facts->program;
   if (program->storages.items[s].flags & PP_LIVE_IN)
     return false;
-  PP_FOR_ROW(u, &program->accessors, s)
-  if (*u != v && !joint->runs[*u])
-    return false;
+  PP_FOR_ROW (u, &program->accessors, s)
+    if (*u != v && !joint->runs[*u])
+      return false;
   return true;
 }
 
@@ -42,12 +42,12 @@ static bool may_run(const struct joint *joint, pp_index v) {
   const struct pp_remat_facts *facts = joint->walk.facts;
   if (joint->runs[v] >= facts->cap[v])
     return false;
-  PP_FOR_ROW(u, &facts->after, v)
-  if (!joint->runs[*u])
-    return false;
-  PP_FOR_ROW(u, &facts->before, v)
-  if (joint->runs[*u])
-    return false;
+  PP_FOR_ROW (u, &facts->after, v)
+    if (!joint->runs[*u])
+      return false;
+  PP_FOR_ROW (u, &facts->before, v)
+    if (joint->runs[*u])
+      return false;
   if (!joint->runs[v])
     return true;
   for (size_t i = 0; i < joint->length && joint->key[i] < facts->m; i++)
@@ -62,14 +62,14 @@ static enum pp_remat_result run(struct joint *joint, size_t from, pp_index v) {
   struct pp_remat_label value = walk->labels.items[from].value;
   if (!pp_walk_copy_key(walk, joint->key, joint->length))
     return PP_REMAT_MEMORY;
-  PP_FOR_ROW(s, &facts->program->accessed, v)
-  if (!pp_walk_insert(walk, *s, false))
-    return PP_REMAT_MEMORY;
+  PP_FOR_ROW (s, &facts->program->accessed, v)
+    if (!pp_walk_insert(walk, *s, false))
+      return PP_REMAT_MEMORY;
   int64_t cost = pp_walk_memory(walk) + facts->program->work[v];
-  PP_FOR_ROW(s, &facts->program->accessed, v)
-  if (facts->kind[*s] == PP_SIMPLE ? facts->writer[*s] == v
-                                   : facts->kind[*s] == PP_RIGID && begins(joint, *s, v))
-    pp_walk_discard(walk, *s);
+  PP_FOR_ROW (s, &facts->program->accessed, v)
+    if (facts->kind[*s] == PP_SIMPLE ? facts->writer[*s] == v
+                                     : facts->kind[*s] == PP_RIGID && begins(joint, *s, v))
+      pp_walk_discard(walk, *s);
   if (is_dead(joint, v))
     return PP_REMAT_DONE;
   if (!pp_walk_insert(walk, facts->m + v, true))

@@ -35,8 +35,8 @@ bool pp_demand_init(struct pp_demand *demand, const struct pp_remat_facts *facts
   if (!demand->needed || !demand->left)
     return false;
   for (size_t i = 0; i < count; i++)
-    PP_FOR_ROW(s, &program->accessed, run[i])
-  demand->left[*s]++;
+    PP_FOR_ROW (s, &program->accessed, run[i])
+      demand->left[*s]++;
   for (pp_index s = 0; s < facts->m; s++)
     if (exists_after(program, s)) {
       demand->needed[s] = true;
@@ -61,12 +61,12 @@ static void set_needed(struct pp_demand *demand, pp_index s, bool needed) {
 int64_t pp_demand_step(struct pp_demand *demand, pp_index v) {
   const struct pp_remat_facts *facts = demand->facts;
   const pp_program *program = facts->program;
-  PP_FOR_ROW(s, &program->accessed, v) {
+  PP_FOR_ROW (s, &program->accessed, v) {
     set_needed(demand, *s, true);
     demand->left[*s]--;
   }
   int64_t cost = demand->memory + program->work[v];
-  PP_FOR_ROW(s, &program->accessed, v) {
+  PP_FOR_ROW (s, &program->accessed, v) {
     bool live_in = program->storages.items[*s].flags & PP_LIVE_IN;
     if (facts->kind[*s] == PP_SIMPLE ? facts->writer[*s] == v : !demand->left[*s] && !live_in)
       set_needed(demand, *s, false);
@@ -101,9 +101,9 @@ bool pp_sequence_label(const struct pp_remat_facts *facts, const struct pp_seque
 
 /* Is some storage that v writes needed? */
 static bool is_useful(const struct pp_demand *demand, pp_index v) {
-  PP_FOR_ROW(s, &demand->facts->writes, v)
-  if (demand->needed[*s])
-    return true;
+  PP_FOR_ROW (s, &demand->facts->writes, v)
+    if (demand->needed[*s])
+      return true;
   return false;
 }
 
@@ -118,8 +118,8 @@ bool pp_sequence_prune(const struct pp_remat_facts *facts, struct pp_sequence *s
     pp_index v = run[i];
     if (left[v] > 1 && !is_useful(&demand, v)) {
       left[v]--;
-      PP_FOR_ROW(s, &facts->program->accessed, v)
-      demand.left[*s]--;
+      PP_FOR_ROW (s, &facts->program->accessed, v)
+        demand.left[*s]--;
       continue;
     }
     pp_demand_step(&demand, v);
@@ -229,9 +229,9 @@ static pp_status add_run(struct rewrite *r, size_t i) {
     snprintf(name, sizeof name, "%.200s~%d", info.name, r->out->again[i]);
   pp_status status =
       pp_program_add_statement(r->out->program, r->out->again[i] ? name : info.name, r->error);
-  PP_FOR_ROW(s, &r->facts->writes, v)
-  if (!status && r->facts->kind[*s] == PP_SIMPLE)
-    status = choose_copy(r, i, *s);
+  PP_FOR_ROW (s, &r->facts->writes, v)
+    if (!status && r->facts->kind[*s] == PP_SIMPLE)
+      status = choose_copy(r, i, *s);
   for (size_t k = 0; !status && k < info.accesses; k++)
     status =
         pp_program_add_access(r->out->program, r->copy[info.access[k].storage], info.access[k].from,

@@ -87,18 +87,18 @@ static void join_all(pp_search *search) {
     parent[v] = v;
   for (pp_index v = 0; v < view->n; v++)
     if (pp_search_in_middle(search, v))
-      PP_FOR_ROW(p, view->predecessors, v)
-  if (pp_search_in_middle(search, *p))
-    join(parent, *p, v);
+      PP_FOR_ROW (p, view->predecessors, v)
+        if (pp_search_in_middle(search, *p))
+          join(parent, *p, v);
   for (pp_index s = 0; s < view->m; s++) {
     pp_index first = -1;
     if (can_change(search, s))
-      PP_FOR_ROW(v, view->accessors, s)
-    if (pp_search_in_middle(search, *v)) {
-      if (first < 0)
-        first = *v;
-      join(parent, first, *v);
-    }
+      PP_FOR_ROW (v, view->accessors, s)
+        if (pp_search_in_middle(search, *v)) {
+          if (first < 0)
+            first = *v;
+          join(parent, first, *v);
+        }
   }
 }
 

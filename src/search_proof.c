@@ -111,13 +111,13 @@ static bool decompose(const pp_search *search, int which, size_t *commits) {
     pp_index v = side->order.items[i];
     bool only_source = sources == 1;
     sinks++;
-    PP_FOR_ROW(p, view->predecessors, v) {
+    PP_FOR_ROW (p, view->predecessors, v) {
       sinks -= !succeeded[*p];
       succeeded[*p] = true;
     }
     sources--;
-    PP_FOR_ROW(x, view->successors, v)
-    sources += !--before[*x];
+    PP_FOR_ROW (x, view->successors, v)
+      sources += !--before[*x];
     if (side->commits.items[next] == i + 1) {
       next++;
       if (only_source && sinks == 1)

@@ -66,9 +66,9 @@ static void leave_maximal(struct pp_trap *trap, pp_index v) {
  * last accessor outside T joins T. */
 static bool ends_storage(const struct pp_trap *trap, pp_index v) {
   const struct pp_run *run = &trap->run;
-  PP_FOR_ROW(s, run->view.accessed, v)
-  if (run->left[*s] == 1 && !pp_ends_never(&run->view, *s) && pp_run_begun(run, *s))
-    return true;
+  PP_FOR_ROW (s, run->view.accessed, v)
+    if (run->left[*s] == 1 && !pp_ends_never(&run->view, *s) && pp_run_begun(run, *s))
+      return true;
   return false;
 }
 
@@ -81,12 +81,12 @@ static bool add(struct pp_trap *trap, pp_index v) {
   trap->members.items[trap->members.count++] = v;
   trap->place[v] = (pp_index)trap->maximal.count;
   trap->maximal.items[trap->maximal.count++] = v;
-  PP_FOR_ROW(p, view->predecessors, v)
-  if (!trap->after[*p]++)
-    leave_maximal(trap, *p);
-  PP_FOR_ROW(x, view->successors, v)
-  if (!trap->run.waiting[*x] && !push_exit(trap, *x))
-    return false;
+  PP_FOR_ROW (p, view->predecessors, v)
+    if (!trap->after[*p]++)
+      leave_maximal(trap, *p);
+  PP_FOR_ROW (x, view->successors, v)
+    if (!trap->run.waiting[*x] && !push_exit(trap, *x))
+      return false;
   return true;
 }
 
@@ -112,8 +112,8 @@ static bool find_free(struct pp_trap *trap, pp_index v) {
     trap->epoch = 0;
   }
   int32_t epoch = ++trap->epoch;
-  PP_FOR_ROW(p, view->predecessors, v)
-  trap->is_before[*p] = epoch;
+  PP_FOR_ROW (p, view->predecessors, v)
+    trap->is_before[*p] = epoch;
   for (size_t i = 0; i < trap->maximal.count; i++) {
     pp_index u = trap->maximal.items[i];
     if (trap->is_before[u] == epoch)
@@ -122,7 +122,7 @@ static bool find_free(struct pp_trap *trap, pp_index v) {
       return false;
   }
   for (size_t i = 0; i < cut->statements.count; i++)
-    PP_FOR_ROW(p, view->predecessors, cut->statements.items[i]) {
+    PP_FOR_ROW (p, view->predecessors, cut->statements.items[i]) {
       if (trap->is_before[*p] == epoch)
         continue;
       if (trap->counted[*p] != epoch) {
@@ -238,8 +238,8 @@ static bool set_anchors(struct pp_trap *trap, const bool *somewhere_free, struct
   for (size_t i = 0; i < trap->members.count; i++) {
     pp_index u = trap->members.items[i];
     bool maximal = !somewhere_free[u];
-    PP_FOR_ROW(x, trap->run.view.successors, u)
-    maximal &= !trap->run.done[*x] || somewhere_free[*x];
+    PP_FOR_ROW (x, trap->run.view.successors, u)
+      maximal &= !trap->run.done[*x] || somewhere_free[*x];
     if (!maximal)
       continue;
     if (!PP_ROOM(&proof->anchors))
