@@ -67,10 +67,8 @@ def lever(report):
     if not report["optimal"]:
         gap = report["peak"] - report["lower_bound"]
         return f"An order may still be lower by up to {gap:,} bytes: raise the time limit."
-    reuses = (report.get("reuses") or 0) if not report.get("splits") else 0
-    hint = f" Splitting reuses may ({reuses} could be: split_reuse=True)." if reuses else ""
     if report["peak"] == report["floor"]:
-        return (
-            "No order and no recomputation goes lower: only splitting that operator helps." + hint
-        )
-    return "No order goes lower (proved). Recomputing a value may." + hint
+        return "No order and no recomputation goes lower: only splitting that operator helps."
+    reuses = (report.get("reuses") or 0) if not report.get("splits") else 0
+    hint = f", and splitting reuses ({reuses} could be: split_reuse=True)" if reuses else ""
+    return f"No order goes lower (proved). Recomputing a value may{hint}."
