@@ -7,6 +7,8 @@ peakproof plan m.tflite -o /dev/full
 echo "exit $?"
 peakproof plan m.tflite >/dev/full
 echo "exit $?"
+peakproof plan m.tflite >&-
+echo "exit $?"
 peakproof plan m.tflite --certificate m.tflite
 echo "exit $?"
 ls
