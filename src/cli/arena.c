@@ -105,7 +105,8 @@ static int parse_runtime(struct arena *arena, const char *text) {
   return -1;
 }
 
-static int own_option(int option, struct arena *arena) {
+static int own_option(int option, void *data) {
+  struct arena *arena = data;
   switch (option) {
   case OPTION_RUNTIME:
     return parse_runtime(arena, optarg);
@@ -139,22 +140,7 @@ static int own_option(int option, struct arena *arena) {
   }
 }
 
-static int parse(int argc, char **argv, struct arena *arena) {
-  int option, code = -1;
-  while (code == -1 && (option = getopt_long(argc, argv, ":ho:q", options, NULL)) != -1)
-    if ((code = pp_common_option("arena", option, argv, &arena->common)) == -2)
-      code = own_option(option, arena);
-  if (code != -1)
-    return code;
-  if (arena->common.help) {
-    fputs(help, stdout);
-    return pp_flush_output(PP_EXIT_DONE);
-  }
-  if (optind + 1 != argc)
-    return pp_usage_error("arena", "arena wants one model, not %d", argc - optind);
-  arena->path = argv[optind];
-  return -1;
-}
+static const pp_syntax syntax = {"arena", help, ":ho:q", options, own_option, 1, "one model"};
 
 /* ---- Reading ---- */
 
@@ -647,9 +633,10 @@ static void free_job(struct job *job) {
 
 int pp_verb_arena(int argc, char **argv) {
   struct arena arena = {.alignment = 1};
-  int code = parse(argc, argv, &arena);
+  int code = pp_parse(&syntax, argc, argv, &arena.common, &arena);
   if (code != -1)
     return code;
+  arena.path = argv[optind];
   code = read_input(&arena);
   if (!code)
     code = pack_all(&arena);

@@ -66,6 +66,19 @@ enum {
  * verb's own. */
 int pp_common_option(const char *verb, int option, char **argv, pp_common *common);
 
+/* A verb's command line. */
+typedef struct pp_syntax {
+  const char *verb, *help;
+  const char *letters;                /* the short options, for getopt_long; ":" first */
+  const struct option *options;       /* the long ones */
+  int (*own)(int option, void *data); /* takes one of the verb's own; -1, or an exit code */
+  int arguments;                      /* how many there must be besides */
+  const char *wants;                  /* which: "one model" */
+} pp_syntax;
+/* Reads a command line. Returns -1 if the verb is to run, with its arguments from argv[optind] on;
+ * else the exit code, of a mistake or of --help. `data` is for syntax->own. */
+int pp_parse(const pp_syntax *syntax, int argc, char **argv, pp_common *common, void *data);
+
 /* "65536", "64KiB", "1MB" as bytes; false if it is none. */
 bool pp_parse_bytes(const char *text, int64_t *bytes);
 

@@ -34,29 +34,16 @@ static const struct option options[] = {PP_COMMON_OPTIONS,
                                         {"program", required_argument, NULL, OPTION_PROGRAM},
                                         {NULL, 0, NULL, 0}};
 
-static int parse(int argc, char **argv, struct convert *convert) {
-  int option, code = -1;
-  while (code == -1 && (option = getopt_long(argc, argv, ":ho:q", options, NULL)) != -1) {
-    code = pp_common_option("convert", option, argv, &convert->common);
-    if (code != -2)
-      continue;
-    code = -1;
-    if (option == 'o')
-      convert->output = optarg;
-    else
-      convert->common.plan.only = optarg;
-  }
-  if (code != -1)
-    return code;
-  if (convert->common.help) {
-    fputs(help, stdout);
-    return pp_flush_output(PP_EXIT_DONE);
-  }
-  if (optind + 1 != argc)
-    return pp_usage_error("convert", "convert wants one model, not %d", argc - optind);
-  convert->path = argv[optind];
+static int own_option(int option, void *data) {
+  struct convert *convert = data;
+  if (option == 'o')
+    convert->output = optarg;
+  else
+    convert->common.plan.only = optarg;
   return -1;
 }
+
+static const pp_syntax syntax = {"convert", help, ":ho:q", options, own_option, 1, "one model"};
 
 static bool is_directory(const char *path) {
   struct stat about;
@@ -145,9 +132,10 @@ static int convert_planned(struct convert *convert, const pp_model *model) {
 int pp_verb_convert(int argc, char **argv) {
   struct convert convert = {0};
   pp_model *model;
-  int code = parse(argc, argv, &convert);
+  int code = pp_parse(&syntax, argc, argv, &convert.common, &convert);
   if (code != -1)
     return code;
+  convert.path = argv[optind];
   code = pp_read_model(convert.path, &convert.common, &model);
   if (code)
     return code;

@@ -101,3 +101,23 @@ int pp_common_option(const char *verb, int option, char **argv, pp_common *commo
     return -2;
   }
 }
+
+int pp_parse(const pp_syntax *syntax, int argc, char **argv, pp_common *common, void *data) {
+  int option, code = -1;
+  while (code == -1 &&
+         (option = getopt_long(argc, argv, syntax->letters, syntax->options, NULL)) != -1) {
+    code = pp_common_option(syntax->verb, option, argv, common);
+    if (code == -2)
+      code = syntax->own(option, data);
+  }
+  if (code != -1)
+    return code;
+  if (common->help) {
+    fputs(syntax->help, stdout);
+    return pp_flush_output(PP_EXIT_DONE);
+  }
+  if (optind + syntax->arguments != argc)
+    return pp_usage_error(syntax->verb, "%s wants %s, not %d argument%s", syntax->verb,
+                          syntax->wants, argc - optind, argc - optind == 1 ? "" : "s");
+  return -1;
+}

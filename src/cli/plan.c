@@ -40,7 +40,8 @@ static const struct option options[] = {
     {"require-optimal", no_argument, NULL, OPTION_REQUIRE},
     {NULL, 0, NULL, 0}};
 
-static int own_option(int option, struct plan *plan) {
+static int own_option(int option, void *data) {
+  struct plan *plan = data;
   switch (option) {
   case 'o':
     plan->output = optarg;
@@ -65,23 +66,7 @@ static int own_option(int option, struct plan *plan) {
   }
 }
 
-/* -1, or an exit code. */
-static int parse(int argc, char **argv, struct plan *plan) {
-  int option, code = -1;
-  while (code == -1 && (option = getopt_long(argc, argv, ":ho:q", options, NULL)) != -1)
-    if ((code = pp_common_option("plan", option, argv, &plan->common)) == -2)
-      code = own_option(option, plan);
-  if (code != -1)
-    return code;
-  if (plan->common.help) {
-    fputs(help, stdout);
-    return pp_flush_output(PP_EXIT_DONE);
-  }
-  if (optind + 1 != argc)
-    return pp_usage_error("plan", "plan wants one model, not %d", argc - optind);
-  plan->path = argv[optind];
-  return -1;
-}
+static const pp_syntax syntax = {"plan", help, ":ho:q", options, own_option, 1, "one model"};
 
 static int write_model(const struct plan *plan, const pp_planned *planned) {
   const pp_index **order = pp_alloc(planned->model->programs, sizeof *order);
@@ -172,9 +157,10 @@ int pp_verb_plan(int argc, char **argv) {
   struct plan plan = {0};
   pp_model *model;
   pp_planned planned;
-  int code = parse(argc, argv, &plan);
+  int code = pp_parse(&syntax, argc, argv, &plan.common, &plan);
   if (code != -1)
     return code;
+  plan.path = argv[optind];
   code = read_model(&plan, &model);
   if (code)
     return code;

@@ -113,7 +113,8 @@ static bool parse_macs(const char *text, struct macs_limit *limit) {
   return text[length - 2] != '.' && parse_number(digits, used, 10000000000, &limit->number);
 }
 
-static int own_option(int option, struct remat *remat) {
+static int own_option(int option, void *data) {
+  struct remat *remat = data;
   int64_t number;
   switch (option) {
   case 'o':
@@ -161,22 +162,7 @@ static int own_option(int option, struct remat *remat) {
 }
 
 /* -1, or an exit code. */
-static int parse(int argc, char **argv, struct remat *remat) {
-  int option, code = -1;
-  while (code == -1 && (option = getopt_long(argc, argv, ":ho:q", options, NULL)) != -1)
-    if ((code = pp_common_option("remat", option, argv, &remat->common)) == -2)
-      code = own_option(option, remat);
-  if (code != -1)
-    return code;
-  if (remat->common.help) {
-    fputs(help, stdout);
-    return pp_flush_output(PP_EXIT_DONE);
-  }
-  if (optind + 1 != argc)
-    return pp_usage_error("remat", "remat wants one model, not %d", argc - optind);
-  remat->path = argv[optind];
-  return -1;
-}
+static const pp_syntax syntax = {"remat", help, ":ho:q", options, own_option, 1, "one model"};
 
 /* ---- Caps of single statements ---- */
 
@@ -471,9 +457,10 @@ static void free_programs(pp_remat_program *programs, size_t count) {
 int pp_verb_remat(int argc, char **argv) {
   struct remat remat = {0};
   pp_model *model;
-  int code = parse(argc, argv, &remat);
+  int code = pp_parse(&syntax, argc, argv, &remat.common, &remat);
   if (code != -1)
     return code;
+  remat.path = argv[optind];
   if (remat.common.plan.only && (remat.output || remat.certificate))
     return pp_usage_error("remat", "--program shows; a model is written with all its programs");
   if ((code = pp_read_model(remat.path, &remat.common, &model)))

@@ -39,6 +39,7 @@ static const struct option options[] = {{"help", no_argument, NULL, 'h'},
 struct verify {
   const char *original_path, *planned_path, *directory;
   pp_common common;
+  const char *given; /* --checker */
   char *checker;
   pp_model *original, *planned;
   int64_t *peak;    /* of each program in the certificate's order */
@@ -293,39 +294,29 @@ static int read_both(struct verify *verify) {
   return pp_say_error(verify->original_path, &error);
 }
 
-static int parse(int argc, char **argv, struct verify *verify, const char **checker) {
-  int option;
-  while ((option = getopt_long(argc, argv, ":hq", options, NULL)) != -1) {
-    if (option == OPTION_CHECKER) {
-      *checker = optarg;
-      continue;
-    }
-    int code = pp_common_option("verify", option, argv, &verify->common);
-    if (code != -1)
-      return code;
-  }
-  if (verify->common.help) {
-    fputs(help, stdout);
-    return pp_flush_output(PP_EXIT_DONE);
-  }
-  if (optind + 3 != argc)
-    return pp_usage_error("verify", "verify wants two models and a directory, not %d arguments",
-                          argc - optind);
-  verify->original_path = argv[optind];
-  verify->planned_path = argv[optind + 1];
-  verify->directory = argv[optind + 2];
+static int own_option(int option, void *data) {
+  (void)option; /* --checker, the only one */
+  ((struct verify *)data)->given = optarg;
   return -1;
 }
 
+static const pp_syntax syntax = {
+    "verify", help, ":hq", options, own_option, 3, "two models and a directory"};
+
 int pp_verb_verify(int argc, char **argv) {
   struct verify verify = {0};
-  const char *checker = NULL;
   pp_error error;
-  int code = parse(argc, argv, &verify, &checker);
+  int code = pp_parse(&syntax, argc, argv, &verify.common, &verify);
   if (code != -1)
     return code;
-  verify.checker = pp_checker_find(checker, &error);
-  code = verify.checker ? read_both(&verify) : pp_say_error(checker ? checker : "verify", &error);
+  verify.original_path = argv[optind];
+  verify.planned_path = argv[optind + 1];
+  verify.directory = argv[optind + 2];
+  verify.checker = pp_checker_find(verify.given, &error);
+  if (verify.checker)
+    code = read_both(&verify);
+  else
+    code = pp_say_error(verify.given ? verify.given : "verify", &error);
   if (!code)
     code = check_all(&verify);
   for (size_t i = 0; verify.order && i < verify.original->programs; i++)

@@ -28,31 +28,18 @@ static const struct option options[] = {PP_COMMON_OPTIONS,
                                         {"json", no_argument, NULL, OPTION_JSON},
                                         {NULL, 0, NULL, 0}};
 
-static int parse(int argc, char **argv, struct why *why) {
-  int option, code = -1;
-  while (code == -1 && (option = getopt_long(argc, argv, ":hq", options, NULL)) != -1) {
-    code = pp_common_option("why", option, argv, &why->common);
-    if (code != -2)
-      continue;
-    code = -1;
-    if (option == OPTION_ORIGINAL)
-      why->original = true;
-    else if (option == OPTION_JSON)
-      why->common.json = true;
-    else
-      why->common.plan.only = optarg;
-  }
-  if (code != -1)
-    return code;
-  if (why->common.help) {
-    fputs(help, stdout);
-    return pp_flush_output(PP_EXIT_DONE);
-  }
-  if (optind + 1 != argc)
-    return pp_usage_error("why", "why wants one model, not %d", argc - optind);
-  why->path = argv[optind];
+static int own_option(int option, void *data) {
+  struct why *why = data;
+  if (option == OPTION_ORIGINAL)
+    why->original = true;
+  else if (option == OPTION_JSON)
+    why->common.json = true;
+  else
+    why->common.plan.only = optarg;
   return -1;
 }
+
+static const pp_syntax syntax = {"why", help, ":hq", options, own_option, 1, "one model"};
 
 static int explain(const struct why *why, const pp_planned *planned, size_t i, bool first) {
   const pp_planned_program *it = planned->program + i;
@@ -74,9 +61,10 @@ int pp_verb_why(int argc, char **argv) {
   struct why why = {0};
   pp_model *model;
   pp_planned planned;
-  int code = parse(argc, argv, &why);
+  int code = pp_parse(&syntax, argc, argv, &why.common, &why);
   if (code != -1)
     return code;
+  why.path = argv[optind];
   code = pp_read_and_plan(why.path, &why.common, &model, &planned);
   if (code)
     return code;
