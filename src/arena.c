@@ -9,6 +9,8 @@
 
 enum {
   DEFAULT_NODES = 4000000,
+  DEFAULT_WORK = 1000000000,    /* nodes times buffers: a node looks at many of them */
+  SEARCH_BUFFERS = 20000,       /* with more, one packing takes too long */
   SEARCH_INCIDENCES = 20000000, /* the search lists the buffers of every section */
   PLANNER_BUFFERS = 3000        /* the runtimes' planners are quadratic */
 };
@@ -173,7 +175,11 @@ static int64_t choose_capacity(const struct work *work, int run, int64_t step) {
  * needed to refute. What worked is tried again. */
 static pp_status search(struct work *work, pp_error *error) {
   pp_arena *arena = work->arena;
-  work->left = work->options->node_limit > 0 ? work->options->node_limit : DEFAULT_NODES;
+  work->left = DEFAULT_WORK / work->strip.count;
+  if (work->left > DEFAULT_NODES)
+    work->left = DEFAULT_NODES;
+  if (work->options->node_limit > 0)
+    work->left = work->options->node_limit;
   work->packer = pp_packer_new(&work->strip);
   if (!work->packer)
     return pp_fail_memory(error);
@@ -213,7 +219,8 @@ static pp_status solve(struct work *work, const pp_buffer *buffer, size_t buffer
     status = run_planners(work, buffer, buffers, error);
   if (status != PP_OK || done(work) || arena->limited)
     return status;
-  if (work->options->node_limit < 0 || work->strip.incidences > SEARCH_INCIDENCES) {
+  if (work->options->node_limit < 0 || work->strip.incidences > SEARCH_INCIDENCES ||
+      work->strip.count > SEARCH_BUFFERS) {
     arena->limited = true;
     return PP_OK;
   }

@@ -9,8 +9,10 @@
 
 #include "memory.h"
 
-/* How many buffers one query may look at once it has found one. */
-enum { QUERY_LEAVES = 48 };
+/* How many nodes all queries together may look at, so that a query has some hundred of them with
+ * 100,000 buffers. One that has found nothing yet goes on, if there is anything to be found: one
+ * more way down does it. */
+enum { ALL_NODES = 24000000, LEAST_NODES = 32 };
 
 struct segment { /* indexed by its first section */
   int64_t height;
@@ -29,6 +31,7 @@ struct skyline {
   struct segment *segment;
   struct entry *heap; /* lowest segment first; may hold segments that have changed since */
   size_t entries, capacity;
+  int32_t query_nodes;
   /* A tree over the buffers sorted by their first section: node k has children 2k and 2k + 1. */
   int32_t leaves;
   int32_t *buffer;   /* of a leaf */
@@ -122,9 +125,9 @@ static void remove_buffer(struct skyline *line, int32_t b) {
 }
 
 /* The best ranked buffer that lives within sections from..to-1, or -1. It is the best of those seen
- * when the query has looked at QUERY_LEAVES of them. */
+ * if there are more than a query looks at. */
 static int32_t find_buffer(const struct skyline *line, int32_t from, int32_t to) {
-  int32_t stack[128], top = 0, best = INT32_MAX, seen = 0;
+  int32_t stack[128], top = 0, best = INT32_MAX, seen = 0; /* stack: two nodes a level */
   int32_t a = line->leaves + line->begin[from], b = line->leaves + line->begin[to];
   for (; a < b; a /= 2, b /= 2) {
     if (a & 1)
@@ -133,14 +136,14 @@ static int32_t find_buffer(const struct skyline *line, int32_t from, int32_t to)
       stack[top++] = --b;
   }
   int32_t found = -1;
-  while (top > 0 && seen < QUERY_LEAVES) {
+  while (top > 0 && (found < 0 || seen < line->query_nodes)) {
     int32_t node = stack[--top];
+    seen++;
     if (line->min_to[node] > to || line->min_rank[node] >= best)
       continue;
     if (node >= line->leaves) {
       best = line->min_rank[node];
       found = line->buffer[node - line->leaves];
-      seen++;
       continue;
     }
     int32_t first = 2 * node, second = 2 * node + 1;
@@ -247,6 +250,8 @@ pp_status pp_skyline_pack(const struct pp_strip *strip, const int32_t *rank, int
   if (strip->count == 0)
     return PP_OK;
   struct skyline line = {.strip = strip, .rank = rank, .leaves = 1};
+  line.query_nodes =
+      ALL_NODES / strip->count > LEAST_NODES ? ALL_NODES / strip->count : LEAST_NODES;
   while (line.leaves < strip->count)
     line.leaves *= 2;
   size_t n = (size_t)strip->count, nodes = 2 * (size_t)line.leaves;
