@@ -2,9 +2,9 @@
  *
  * It shares no code with the solver and knows none of its algorithms: it reads the program, derives
  * the dependences again, follows the links of the chains that the certificate lists, and adds
- * integers. The rules are those of doc/certificate.md; why they suffice is THEORY.md section 2.
+ * integers. The rules are those of doc/certificate.md; why they suffice is THEORY.md sections 2, 3.
  * Both files may be hostile: numbers are range-checked, no sum can overflow, nothing is recursive,
- * and memory is linear in the program. */
+ * and memory is linear in the program and, for a search, in its largest block of states. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,20 @@ static const char usage[] =
     "  t f|r COUNT ID ...      trap: the first (f) or last (r) COUNT of the order, and these\n"
     "  b ID ...                anchors of a base, whose chains serve the exits below\n"
     "  c WEIGHT S U,..,U S ..  a chain: storages joined by runs of statements\n"
-    "  e ID                    an exit of the trap; its own chains follow; the end is: q\n\n"
+    "  e ID                    an exit of the trap; its own chains follow\n"
+    "  x                       exact search:\n"
+    "  y f|r ID                a statement comparable with all others divides it\n"
+    "  k f|r ID ...            commits to one statement each\n"
+    "  K f|r ID ...            a commit to all of these; its chains follow\n"
+    "  m f|r                   what is left is explored, forward or backward, by\n"
+    "  g ID ...                blocks; chains of one that needs no states follow\n"
+    "  s STATE ID              declares the next state: that one, and statement ID\n"
+    "  n STATE                 claims it: what leads on is claimed, or costs too much\n"
+    "  d STATE STATE           claims it: it commits to the other; its chains follow\n"
+    "  r STATE STATE ID ...    claims it: it is reached from the other by these\n"
+    "  q                       the end\n\n"
+    "Before t or x may stand any number of\n\n"
+    "  a U V                   U runs before V in every order below the bound; chains follow\n\n"
     "doc/certificate.md gives the rules and says why they prove the bound.\n";
 
 enum { VERIFIED = 0, REFUTED = 1, USAGE = 64, MALFORMED = 65 }; /* exit codes */
@@ -239,6 +252,12 @@ struct entry {
   id statement, storage;
   uint32_t how;     /* 2 * range + 1 if it writes; range 0: the whole storage */
   id before, after; /* the nearest accesses to the storage that write, or NONE */
+  id since, until;  /* of them, the nearest that cover this one, or NONE and ID_MAX */
+};
+
+/* From probing: `from` runs first. Lists of those to a statement, and of those from one. */
+struct edge {
+  id from, to, next[2];
 };
 
 struct program {
@@ -251,6 +270,8 @@ struct program {
   struct entry *entry;          /* by storage, then statement */
   id *access;                   /* by statement, then storage: index of an entry */
   id *use;
+  struct edge *edge; /* by probing */
+  id edges, *edge_at[2];
 };
 
 /* The next character that is not white space; it is not consumed. */
@@ -337,7 +358,7 @@ static void json_object(struct input *in, struct program *p, const char *const *
 }
 
 static void json_access(struct input *in, struct program *p, bool write) {
-  struct entry access = {p->n - 1, 0, write, NONE, NONE};
+  struct entry access = {.statement = p->n - 1, .how = write};
   if (token(in) != '[') {
     access.storage = (id)json_number(in, 0, ID_MAX);
   } else {
@@ -390,8 +411,8 @@ static void json_part(struct input *in, struct program *p, int k) {
       id before = (id)json_number(in, '[', ID_MAX), after = (id)json_number(in, ',', ID_MAX);
       expect(in, ']');
       require(in, before < after, "the order does not go forward");
-      PUSH(in->x, p->raw, p->accesses) = (struct entry){before, NONE - p->pairs, 1, NONE, NONE};
-      PUSH(in->x, p->raw, p->accesses) = (struct entry){after, NONE - p->pairs, 1, NONE, NONE};
+      PUSH(in->x, p->raw, p->accesses) = (struct entry){before, NONE - p->pairs, .how = 1};
+      PUSH(in->x, p->raw, p->accesses) = (struct entry){after, NONE - p->pairs, .how = 1};
       p->pairs++;
     }
   }
@@ -418,6 +439,36 @@ static void check_program(struct input *in, struct program *p) {
     p->at_start += (s->flags & LIVE_IN) && (s->flags & (ACCESSED | LIVE_OUT)) ? s->size : 0;
 }
 
+static bool overlap(const struct program *p, uint32_t a, uint32_t b) {
+  struct range r = p->range[a >> 1], s = p->range[b >> 1];
+  return r.from < s.to && s.from < r.to;
+}
+
+static bool covers(const struct program *p, uint32_t a, uint32_t b) {
+  struct range r = p->range[a >> 1], s = p->range[b >> 1];
+  return r.from <= s.from && s.to <= r.to;
+}
+
+/* Finds the writes around each access to the storage whose entries are [from, to). */
+static void link_accesses(const struct program *p, struct entry *e, id from, id to) {
+  id write = NONE;
+  for (id i = from, k; i < to; i++) {
+    k = e[i].before = write;
+    write = e[i].how & 1 ? i : write;
+    while (k != NONE && !covers(p, e[k].how, e[i].how))
+      k = e[k].before;
+    e[i].since = k;
+  }
+  write = NONE;
+  for (id i = to - 1, k; i >= from; i--) {
+    k = e[i].after = write;
+    write = e[i].how & 1 ? i : write;
+    while (k != NONE && !covers(p, e[k].how, e[i].how))
+      k = e[k].after;
+    e[i].until = k == NONE ? ID_MAX : k;
+  }
+}
+
 /* Sorts the accesses, by counting: for each storage, then for each statement. */
 static void sort_accesses(struct context *x, struct program *p) {
   struct statement *v = p->statements;
@@ -439,12 +490,8 @@ static void sort_accesses(struct context *x, struct program *p) {
     entry[--s[raw[i].storage].entry] = raw[i];
   for (id i = count - 1; i >= 0; i--)
     p->access[--v[entry[i].statement].access] = i;
-  for (id i = 0; i < all; i++) {
-    for (id e = s[i].entry + 1; e < s[i + 1].entry; e++)
-      entry[e].before = entry[e - 1].how & 1 ? e - 1 : entry[e - 1].before;
-    for (id e = s[i + 1].entry - 2; e >= s[i].entry; e--)
-      entry[e].after = entry[e + 1].how & 1 ? e + 1 : entry[e + 1].after;
-  }
+  for (id i = 0; i < all; i++)
+    link_accesses(p, entry, s[i].entry, s[i + 1].entry);
   for (id i = 0; i < p->n; i++) {
     for (id k = v[i].access; k < v[i + 1].access; k++) {
       id used = entry[p->access[k]].storage;
@@ -472,16 +519,6 @@ static void read_program(struct input *in, struct program *p) {
 }
 
 /* ---- Dependences (THEORY.md section 1) ---- */
-
-static bool overlap(const struct program *p, uint32_t a, uint32_t b) {
-  struct range r = p->range[a >> 1], s = p->range[b >> 1];
-  return r.from < s.to && s.from < r.to;
-}
-
-static bool covers(const struct program *p, uint32_t a, uint32_t b) {
-  struct range r = p->range[a >> 1], s = p->range[b >> 1];
-  return r.from <= s.from && s.to <= r.to;
-}
 
 /* The first access of v to storage s or a later one. */
 static id find_access(const struct program *p, id v, id s) {
@@ -512,26 +549,35 @@ static bool directly_before(const struct program *p, id u, id v) {
       if (((a->how | b->how) & 1) && overlap(p, a->how, b->how))
         return true;
   }
+  for (id i = p->edges ? p->edge_at[0][v] : NONE; i != NONE; i = p->edge[i].next[0])
+    if (p->edge[i].from == u)
+      return true;
   return false;
 }
 
 /* Goes through direct predecessors of v (successors, if `reverse`), through enough of them that all
- * ancestors are reached over them: it looks no further than a write that covers the access. */
+ * ancestors are reached over them: not through those of which a write between both covers one. So u
+ * is met as often from v as v is from u. */
 struct near {
   const struct program *p;
   bool reverse;
   id access, end; /* of v */
   id at;          /* the entry where the search has come to; NONE: before the first */
+  id edge;
 };
 
 static struct near near(const struct program *p, bool reverse, id v) {
-  return (struct near){p, reverse, p->statements[v].access, p->statements[v + 1].access, NONE};
+  id edge = p->edges ? p->edge_at[reverse][v] : NONE;
+  return (struct near){p,    reverse, p->statements[v].access, p->statements[v + 1].access,
+                       NONE, edge};
 }
 
 /* The next access to the storage that may matter to access `own`, behind `at`. */
 static id step(const struct near *w, id own, id at) {
   const struct entry *e = w->p->entry;
   const struct storage *s = w->p->storages + e[own].storage;
+  if (at == (w->reverse ? e[own].until : e[own].since))
+    return NONE;
   if (!(e[own].how & 1)) /* only those that write */
     return w->reverse ? e[at].after : e[at].before;
   at += w->reverse ? 1 : -1;
@@ -542,13 +588,17 @@ static id next(struct near *w) {
   const struct entry *e = w->p->entry;
   while (w->access < w->end) {
     id own = w->p->access[w->access], at = step(w, own, w->at == NONE ? own : w->at);
-    bool last = at == NONE || ((e[at].how & 1) && covers(w->p, e[at].how, e[own].how));
-    w->at = last ? NONE : at;
-    w->access += last;
-    if (at != NONE && e[at].statement != e[own].statement && overlap(w->p, e[at].how, e[own].how))
+    w->at = at;
+    w->access += at == NONE;
+    if (at != NONE && e[at].statement != e[own].statement && overlap(w->p, e[at].how, e[own].how) &&
+        (w->reverse ? e[at].since <= own : e[at].until >= own))
       return e[at].statement;
   }
-  return NONE;
+  if (w->edge == NONE)
+    return NONE;
+  const struct edge *edge = w->p->edge + w->edge;
+  w->edge = edge->next[w->reverse];
+  return w->reverse ? edge->to : edge->from;
 }
 
 /* ---- Certificate ---- */
@@ -558,10 +608,11 @@ static id next(struct near *w) {
 struct proof {
   struct context *x;
   struct input *in;
-  const struct program *p;
+  struct program *p;
   int64_t n, m; /* as line n says: the program's, or a lie */
   id *order;    /* p->n statements */
   int64_t peak, bound;
+  bool circle; /* the last probing edge closed one: no order is below the bound */
 };
 
 static bool lied(const struct proof *c) {
@@ -575,7 +626,8 @@ static bool lied(const struct proof *c) {
 
 static int letter(struct input *in) {
   int c = peek(in);
-  require(in, c > 0 && strchr("phnoulftbceq", c), c == END ? "no end" : "unknown kind of line");
+  require(in, c > 0 && strchr("phnoulftbceqaxykKmgsndr", c),
+          c == END ? "no end" : "unknown kind of line");
   return get(in);
 }
 
@@ -590,6 +642,18 @@ static bool more(struct input *in) {
 static id argument(struct input *in, int64_t limit) {
   text(in, " ");
   return (id)number(in, limit - 1);
+}
+
+static bool is_reverse(struct input *in) {
+  text(in, " ");
+  bool reverse = peek(in) == 'r';
+  text(in, reverse ? "r" : "f");
+  return reverse;
+}
+
+/* Such lines are few enough that their numbers are IDs. */
+static void end_line(struct input *in) {
+  require(in, !more(in), "the end of the line expected");
 }
 
 static void read_order(struct proof *c) {
@@ -693,6 +757,7 @@ struct trap_storage {
   id last_chain;             /* the last chain (line) that went through it */
   id loaded;                 /* the exit for which `load` holds: the weights of its own chains */
   int64_t load;
+  id run, touched; /* search: by how many statements of T; the commit that changed it */
 };
 
 struct base_chain {
@@ -700,28 +765,41 @@ struct base_chain {
   id not_for;     /* the last exit for which it does not count */
 };
 
-/* A reverse trap is a forward trap of the reversed program, and is treated as one. */
+/* A reverse trap is a forward trap of the reversed program, and is treated as one. The chains
+ * behind a probing edge and those of a search are read as those of an exit are. */
 struct trap {
   bool reverse;
   struct trap_statement *v;
   struct trap_storage *s;
   id *stack;                /* room for all statements */
   id exits;                 /* that are not listed yet */
-  unsigned begins;          /* the flag of storages that exist at the start */
+  unsigned begins, ends;    /* the flags of storages that exist at the start, at the end */
   int64_t constants;        /* storages that exist at the start and cannot have ended */
   id base, anchors, chains; /* its line; how many there are */
   struct base_chain *chain;
   id exit, line;         /* statement and line; NONE while the base is read */
   int64_t sum, base_sum; /* constants and weights; for an exit, all that it is shown to cost */
+  int64_t live;          /* search: M(T) */
 };
+
+/* With an empty T. */
+static void init_trap(struct proof *c, struct trap *t, bool reverse) {
+  const struct program *p = c->p;
+  *t = (struct trap){.reverse = reverse, .exit = NONE, .line = NONE};
+  t->begins = reverse ? LIVE_OUT : LIVE_IN;
+  t->ends = reverse ? LIVE_IN : LIVE_OUT;
+  t->v = take(c->x, (size_t)p->n, sizeof *t->v);
+  t->s = take(c->x, (size_t)p->m, sizeof *t->s);
+  t->stack = take(c->x, (size_t)p->n, sizeof *t->stack);
+  t->chain = take(c->x, (size_t)p->m + 1, sizeof *t->chain);
+  for (id s = 0; s < p->m; s++)
+    t->s[s].lasts = p->storages[s].flags & t->ends;
+}
 
 /* Checks that T is closed and not everything; finds its exits and what cannot have ended. */
 static void open_trap(struct proof *c, struct trap *t, id line) {
   const struct program *p = c->p;
   id outside = 0;
-  t->begins = t->reverse ? LIVE_OUT : LIVE_IN;
-  for (id s = 0; s < p->m; s++)
-    t->s[s].lasts = p->storages[s].flags & (t->reverse ? LIVE_IN : LIVE_OUT);
   for (id v = 0, u; v < p->n; v++) {
     struct near w = near(p, t->reverse, v);
     while ((u = next(&w)) != NONE && t->v[u].in)
@@ -750,14 +828,8 @@ static void open_base(struct trap *t, id line) {
 static void trap_line(struct proof *c, struct trap *t) {
   const struct program *p = c->p;
   id line = (id)c->in->line;
-  text(c->in, " ");
-  t->reverse = peek(c->in) == 'r';
-  text(c->in, t->reverse ? "r" : "f");
+  init_trap(c, t, is_reverse(c->in));
   id count = argument(c->in, c->n + 1);
-  t->v = take(c->x, (size_t)p->n, sizeof *t->v);
-  t->s = take(c->x, (size_t)p->m, sizeof *t->s);
-  t->stack = take(c->x, (size_t)p->n, sizeof *t->stack);
-  t->chain = take(c->x, (size_t)p->m + 1, sizeof *t->chain);
   for (id i = 0; i < count && !lied(c); i++)
     t->v[c->order[t->reverse ? p->n - 1 - i : i]].in = true;
   while (more(c->in)) {
@@ -845,15 +917,8 @@ static void base_line(struct proof *c, struct trap *t) {
     walk(c, t, t->anchors);
 }
 
-static void exit_line(struct proof *c, struct trap *t) {
-  id line = (id)c->in->line, v = argument(c->in, c->n);
-  text(c->in, "\n");
-  DEMAND(c, line, t->v[v].exit != NO_EXIT, "%" PRId32 " is not an exit", v);
-  DEMAND(c, line, t->v[v].exit != LISTED, "exit %" PRId32 " is listed twice", v);
-  if (lied(c))
-    return;
-  t->v[v].exit = LISTED;
-  t->exits--;
+/* What v costs before its own chains are read. */
+static void open_exit(struct proof *c, struct trap *t, id line, id v) {
   t->base_sum = t->exit == NONE ? t->sum : t->base_sum;
   t->sum = t->base_sum;
   t->exit = v;
@@ -867,6 +932,18 @@ static void exit_line(struct proof *c, struct trap *t) {
   t->sum += c->p->statements[v].own;
   t->stack[0] = v;
   walk(c, t, 1);
+}
+
+static void exit_line(struct proof *c, struct trap *t) {
+  id line = (id)c->in->line, v = argument(c->in, c->n);
+  end_line(c->in);
+  DEMAND(c, line, t->v[v].exit != NO_EXIT, "%" PRId32 " is not an exit", v);
+  DEMAND(c, line, t->v[v].exit != LISTED, "exit %" PRId32 " is listed twice", v);
+  if (lied(c))
+    return;
+  t->v[v].exit = LISTED;
+  t->exits--;
+  open_exit(c, t, line, v);
 }
 
 /* Rules 1, 2 (of the first), 4, and that there is room for the weight. */
@@ -947,15 +1024,654 @@ static int proof_trap(struct proof *c) {
   }
 }
 
-static void check_certificate(struct input *in, const struct program *p, const char *hash) {
+/* ---- Probing edges ---- */
+
+/* Takes statement v and its descendants out of T = all but the `count` of `list`; returns how many
+ * are out now. The storages that they access cannot have ended. */
+static id take_out(struct proof *c, struct trap *t, id *list, id count, id v) {
+  id from = count;
+  if (t->v[v].in)
+    list[count++] = v;
+  t->v[v].in = false;
+  for (id x; from < count; from++) {
+    const struct statement *at = c->p->statements + list[from];
+    for (id i = at[0].use; i < at[1].use; i++) {
+      struct trap_storage *s = t->s + c->p->use[i];
+      bool new = !s->lasts && (c->p->storages[c->p->use[i]].flags & t->begins);
+      t->constants += new ? c->p->storages[c->p->use[i]].size : 0;
+      s->lasts = true;
+    }
+    for (struct near w = near(c->p, true, list[from]); (x = next(&w)) != NONE;) {
+      if (t->v[x].in)
+        list[count++] = x;
+      t->v[x].in = false;
+    }
+  }
+  return count;
+}
+
+/* T is everything again. */
+static void put_back(struct proof *c, struct trap *t, const id *list, id count) {
+  for (id k = 0; k < count; k++) {
+    t->v[list[k]].in = true;
+    for (id i = c->p->statements[list[k]].use; i < c->p->statements[list[k] + 1].use; i++)
+      t->s[c->p->use[i]].lasts = c->p->storages[c->p->use[i]].flags & t->ends;
+  }
+}
+
+static void add_edge(struct context *x, struct program *p, id u, id v) {
+  struct edge edge = {u, v, {NONE, NONE}};
+  for (int k = 0; k < 2; k++) {
+    id at = k ? u : v;
+    if (p->edges == 0) {
+      p->edge_at[k] = take(x, (size_t)p->n, sizeof(id));
+      for (id i = 0; i < p->n; i++)
+        p->edge_at[k][i] = NONE;
+    }
+    edge.next[k] = p->edge_at[k][at];
+  }
+  p->edge_at[0][v] = p->edge_at[1][u] = p->edges;
+  PUSH(x, p->edge, p->edges) = edge;
+}
+
+static int proof_probes(struct proof *c) {
+  struct trap *t = take(c->x, 1, sizeof *t);
+  init_trap(c, t, false);
+  id *out = take(c->x, (size_t)c->p->n, sizeof *out), count = 0;
+  int64_t constants = 0;
+  int kind = 'a';
+  for (id v = 0; v < c->p->n; v++)
+    t->v[v].in = true;
+  for (id s = 0; s < c->p->m; s++)
+    constants += ~c->p->storages[s].flags & (LIVE_IN | LIVE_OUT) ? 0 : c->p->storages[s].size;
+  while (kind == 'a') {
+    id line = (id)c->in->line, u = argument(c->in, c->n), v = argument(c->in, c->n);
+    end_line(c->in);
+    DEMAND(c, line, !c->circle, "behind the edge to %" PRId32 " that closes a circle", v);
+    DEMAND(c, line, u != v, "an edge from %" PRId32 " to itself", u);
+    if (!lied(c)) {
+      t->constants = constants;
+      count = take_out(c, t, out, 0, v);
+      c->circle = !t->v[u].in;
+      count = take_out(c, t, out, count, u);
+      open_base(t, line);
+      open_exit(c, t, line, v);
+    }
+    while ((kind = letter(c->in)) == 'c')
+      chain_line(c, t);
+    DEMAND(c, line, t->sum >= c->bound, "shown is only a cost of %" PRId64, t->sum);
+    if (lied(c))
+      continue;
+    put_back(c, t, out, count);
+    add_edge(c->x, c->p, u, v);
+  }
+  return kind;
+}
+
+/* ---- Exact search (THEORY.md section 3) ---- */
+
+/* A state of a block: what its parent has, and one statement more. State 0 is empty. */
+struct state {
+  uint64_t hash; /* the sum of hash_of() */
+  id parent, statement, size;
+  bool claimed;
+};
+
+/* What has run is the T of a trap; storages have begun by it as by a base. Chains lie between a
+ * lower and an upper set: T is the upper one, and what has begun stays that of the lower. */
+struct search {
+  struct trap side[2]; /* run from the start; from the end backwards */
+  struct trap *t;      /* that of the line, or of the exploration */
+  id *total;           /* of a storage: the statements that access it */
+  id middle, covered;  /* how many statements are in neither side; in a block */
+  id *order, *place;   /* one in which all runs before its successors; its inverse */
+  bool *pivot;         /* comparable with all */
+  id next[2], last[2]; /* of each side: before it, and none behind it, is in, from its own end */
+
+  bool bounded; /* chains between two sets: the upper one is T, `low` that of the lower in bytes */
+  int64_t low;
+  id *changed, changes; /* the storages that change in between */
+
+  id *block;              /* of a statement: the line of its block */
+  id *list, line;         /* the statements of this block; its line */
+  id count, *used;        /* how many; of a storage, by how many of them */
+  id *pending;            /* how many dependences it waits for */
+  id *ready, *slot, many; /* those that may run next; where each stands there, from 1 */
+  bool complete, stuck;   /* the whole block is claimed; a block cannot be completed */
+  int64_t start;          /* bytes of state 0 */
+  struct state *state;
+  id states, room, at; /* at: what has run is this one */
+  id *table;           /* by hash: states, from 1; a power of 2 */
+  size_t mask;
+};
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t hash_of(id v) {
+  uint64_t z = ((uint64_t)v + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+/* Puts v into T, or takes it out. Between bounds it notes what was live in the lower set, or had
+ * not begun there, when that changes first: what had ended does so again. */
+static void put(struct proof *c, struct search *x, struct trap *t, id v, bool in) {
+  t->v[v].in = in;
+  for (id i = c->p->statements[v].use; i < c->p->statements[v + 1].use; i++) {
+    const struct storage *s = c->p->storages + c->p->use[i];
+    struct trap_storage *at = t->s + c->p->use[i];
+    bool begins = s->flags & t->begins, was = (begins || at->run > 0) && at->lasts;
+    if (x->bounded && at->touched != t->line && at->lasts)
+      x->changed[x->changes++] = c->p->use[i];
+    at->touched = x->bounded ? t->line : at->touched;
+    at->run += in ? 1 : -1;
+    at->lasts = (s->flags & t->ends) || at->run < x->total[c->p->use[i]];
+    bool is = (begins || at->run > 0) && at->lasts;
+    t->live += (is ? s->size : 0) - (was ? s->size : 0);
+    if (!x->bounded)
+      at->base_begun = at->run > 0 ? t->base : 0;
+  }
+}
+
+/* T is the lower set; what is put into it now makes the upper one. */
+static void open_bounds(struct search *x, struct trap *t, id line) {
+  t->line = line;
+  x->low = t->live;
+  x->changes = 0;
+  x->bounded = true;
+}
+
+/* Reads the chains that show that no set between the bounds, `steps` statements apart, has less
+ * than `goal` bytes; `kind` is the letter read, and the one behind is returned. */
+static int read_bounds(struct proof *c, struct search *x, struct trap *t, id steps, int64_t goal,
+                       int kind) {
+  t->sum = x->low;
+  for (id k = 0; k < x->changes && !lied(c); k++) {
+    id s = x->changed[k];
+    t->sum -= begun(c, t, s) && !t->s[s].lasts ? c->p->storages[s].size : 0;
+  }
+  DEMAND(c, t->line, steps != 1 || t->live <= x->low, "memory grows to %" PRId64, t->live);
+  DEMAND(c, t->line, steps != 1 || kind != 'c', "%s", "its chains are not needed");
+  for (; kind == 'c'; kind = letter(c->in))
+    chain_line(c, t);
+  DEMAND(c, t->line, steps == 1 || t->sum >= goal, "shown are only %" PRId64 " bytes of %" PRId64,
+         t->sum, goal);
+  return kind;
+}
+
+/* T, as it is now, is what has run. */
+static void close_bounds(struct search *x, struct trap *t) {
+  x->bounded = false;
+  for (id k = 0; k < x->changes; k++)
+    t->s[x->changed[k]].base_begun = t->s[x->changed[k]].run > 0 ? t->base : 0;
+}
+
+/* ---- Search: commits ---- */
+
+static bool in_middle(const struct search *x, id v) {
+  return !x->side[0].v[v].in && !x->side[1].v[v].in;
+}
+
+static bool is_ready(const struct proof *c, const struct trap *t, id v) {
+  id u;
+  for (struct near w = near(c->p, t->reverse, v); (u = next(&w)) != NONE;)
+    if (!t->v[u].in)
+      return false;
+  return true;
+}
+
+static void commit(struct proof *c, struct search *x, struct trap *t, id v) {
+  id place = (t->reverse ? c->p->n - 1 - x->place[v] : x->place[v]) + 1, *last = x->last;
+  put(c, x, t, v, true);
+  last[t->reverse] = place > last[t->reverse] ? place : last[t->reverse];
+  x->middle--;
+}
+
+/* Orders the statements; all run before their successors, as in the program unless probing edges
+ * say otherwise. */
+static void order_statements(struct proof *c, struct search *x) {
+  id n = c->p->n, from = 0, to = 0;
+  id *waits = take(c->x, (size_t)n, sizeof *waits);
+  for (id v = 0; v < n; v++) {
+    struct near w = near(c->p, false, v);
+    while (next(&w) != NONE)
+      waits[v]++;
+    if (!waits[v])
+      x->order[to++] = v;
+  }
+  for (id u; from < to; from++) {
+    x->place[x->order[from]] = from;
+    for (struct near w = near(c->p, true, x->order[from]); (u = next(&w)) != NONE;)
+      if (!--waits[u])
+        x->order[to++] = u;
+  }
+}
+
+/* A statement is comparable with all if each before it has a successor up to it, and each behind it
+ * a predecessor down to it: then the walk from any of them ends there. */
+static void find_pivots(struct proof *c, struct search *x) {
+  id n = c->p->n, u;
+  for (id reverse = 0; reverse < 2; reverse++)
+    for (id k = 0, reach = 0; k < n; k++) { /* reach: in which place all before have a successor */
+      id place = reverse ? n - 1 - k : k, v = x->order[place], first = n;
+      x->pivot[v] = reach <= k && (!reverse || x->pivot[v]);
+      for (struct near w = near(c->p, !reverse, v); (u = next(&w)) != NONE;) {
+        id at = reverse ? n - 1 - x->place[u] : x->place[u];
+        first = at < first ? at : first;
+      }
+      reach = first > reach ? first : reach;
+    }
+}
+
+static void open_search(struct proof *c, struct search *x) {
+  const struct program *p = c->p;
+  id **statements[] = {&x->order, &x->place, &x->block, &x->list, &x->pending, &x->ready, &x->slot};
+  id **storages[] = {&x->total, &x->changed, &x->used};
+  for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+    *statements[i] = take(c->x, (size_t)p->n, sizeof(id));
+  for (size_t i = 0; i < sizeof storages / sizeof *storages; i++)
+    *storages[i] = take(c->x, (size_t)p->m, sizeof(id));
+  x->pivot = take(c->x, (size_t)p->n, sizeof *x->pivot);
+  x->middle = p->n;
+  for (id i = 0; i < p->statements[p->n].use; i++)
+    x->total[p->use[i]]++;
+  for (int k = 0; k < 2; k++) {
+    struct trap *t = x->side + k;
+    init_trap(c, t, k);
+    t->base = 1; /* any: in a search it marks what has begun */
+    t->exit = 0; /* likewise: chains are those of an exit that accesses nothing */
+    for (id s = 0; s < p->m; s++) {
+      t->s[s].lasts |= x->total[s] > 0;
+      t->live += (p->storages[s].flags & t->begins) && t->s[s].lasts ? p->storages[s].size : 0;
+    }
+  }
+  order_statements(c, x);
+  find_pivots(c, x);
+}
+
+static void pivot_line(struct proof *c, struct search *x, struct trap *t) {
+  id line = (id)c->in->line, v = argument(c->in, c->n), *next = x->next + t->reverse;
+  end_line(c->in);
+  DEMAND(c, line, x->pivot[v], "%" PRId32 " is not comparable with all", v);
+  if (lied(c))
+    return;
+  id count = (t->reverse ? c->p->n - 1 - x->place[v] : x->place[v]) + 1;
+  DEMAND(c, line, x->last[t->reverse] <= count, "more than what comes up to %" PRId32 " has run",
+         v);
+  DEMAND(c, line, count <= c->p->n - x->last[!t->reverse], "%" PRId32 " is not in the middle", v);
+  for (; *next < count && !lied(c); (*next)++) {
+    id u = x->order[t->reverse ? c->p->n - 1 - *next : *next];
+    if (!t->v[u].in)
+      commit(c, x, t, u);
+  }
+}
+
+static void single_commits(struct proof *c, struct search *x, struct trap *t) {
+  id line = (id)c->in->line;
+  while (more(c->in)) {
+    id v = (id)number(c->in, c->n - 1);
+    int64_t before = t->live;
+    DEMAND(c, line, in_middle(x, v), "%" PRId32 " is not in the middle", v);
+    DEMAND(c, line, is_ready(c, t, v), "%" PRId32 " is not ready", v);
+    if (!lied(c))
+      commit(c, x, t, v);
+    DEMAND(c, line, t->live <= before, "memory grows by %" PRId32, v);
+  }
+}
+
+/* Returns the letter behind its chains. */
+static int joint_commit(struct proof *c, struct search *x, struct trap *t) {
+  id count = 0;
+  open_bounds(x, t, (id)c->in->line);
+  while (more(c->in)) {
+    id v = (id)number(c->in, c->n - 1);
+    DEMAND(c, t->line, in_middle(x, v), "%" PRId32 " is not in the middle, or stands twice", v);
+    if (lied(c))
+      continue;
+    t->stack[count++] = v;
+    commit(c, x, t, v);
+  }
+  for (id k = 0; k < count; k++)
+    DEMAND(c, t->line, is_ready(c, t, t->stack[k]), "%" PRId32 " is not ready", t->stack[k]);
+  int kind = read_bounds(c, x, t, count, t->live, letter(c->in));
+  close_bounds(x, t);
+  return kind;
+}
+
+/* ---- Search: the states of a block ---- */
+
+/* Whether v, of the block, may run next. */
+static void set_ready(struct search *x, id v, bool ready) {
+  id last = ready ? v : x->ready[--x->many];
+  if (ready)
+    x->slot[v] = ++x->many;
+  x->ready[x->slot[v] - 1] = last;
+  x->slot[last] = x->slot[v];
+  x->slot[v] = ready ? x->slot[v] : 0;
+}
+
+/* Runs v, of the block, or undoes it. */
+static void run(struct proof *c, struct search *x, id v, bool forward) {
+  id u;
+  put(c, x, x->t, v, forward);
+  set_ready(x, v, !forward);
+  for (struct near w = near(c->p, !x->t->reverse, v); (u = next(&w)) != NONE;) {
+    if (x->block[u] != x->line)
+      continue;
+    x->pending[u] += forward ? -1 : 1;
+    if (x->pending[u] == !forward)
+      set_ready(x, u, forward);
+  }
+}
+
+/* Makes state `to` what has run: back to where the two part, and on from there. */
+static void go_to(struct proof *c, struct search *x, id to) {
+  id count = 0, from = x->at, down = to;
+  while (from != down && !lied(c)) {
+    if (x->state[down].size >= x->state[from].size) {
+      x->t->stack[count++] = x->state[down].statement;
+      down = x->state[down].parent;
+    } else {
+      run(c, x, x->state[from].statement, false);
+      from = x->state[from].parent;
+    }
+  }
+  while (count > 0)
+    run(c, x, x->t->stack[--count], true);
+  x->at = lied(c) ? x->at : to;
+}
+
+/* Whether what has run, state `at` and more, or `extra`, holds all that state i has. */
+static bool holds(const struct search *x, id i, id extra) {
+  const struct state *state = x->state;
+  for (id from = x->at; i != from;)
+    if (state[i].size < state[from].size)
+      from = state[from].parent;
+    else if (x->t->v[state[i].statement].in || state[i].statement == extra)
+      i = state[i].parent;
+    else
+      return false;
+  return true;
+}
+
+/* The state that `at` leads to by v, or NONE. */
+static id find_state(const struct search *x, id v) {
+  uint64_t hash = x->state[x->at].hash + hash_of(v);
+  for (size_t k = hash & x->mask; x->table[k]; k = (k + 1) & x->mask) {
+    id i = x->table[k] - 1;
+    if (x->state[i].hash == hash && x->state[i].size == x->state[x->at].size + 1 && holds(x, i, v))
+      return i;
+  }
+  return NONE;
+}
+
+static void file_state(struct search *x, id i) {
+  size_t k = x->state[i].hash & x->mask;
+  while (x->table[k])
+    k = (k + 1) & x->mask;
+  x->table[k] = i + 1;
+}
+
+static void add_state(struct proof *c, struct search *x, struct state state) {
+  if (x->states == x->room) {
+    require(c->in, x->room < MANY, "too many states");
+    struct state *old = x->state;
+    x->room = x->room ? 2 * x->room : 64;
+    x->state = take(c->x, (size_t)x->room, sizeof *x->state);
+    x->table = take(c->x, 2 * (size_t)x->room, sizeof *x->table);
+    x->mask = 2 * (size_t)x->room - 1;
+    if (x->states > 0)
+      memcpy(x->state, old, (size_t)x->states * sizeof *old);
+    for (id i = 0; i < x->states; i++)
+      file_state(x, i);
+  }
+  x->state[x->states] = state;
+  file_state(x, x->states++);
+}
+
+static void open_states(struct proof *c, struct search *x) {
+  id u;
+  for (id k = 0; k < x->count; k++) {
+    id v = x->list[k];
+    for (struct near w = near(c->p, x->t->reverse, v); (u = next(&w)) != NONE;)
+      x->pending[v] += !x->t->v[u].in;
+    if (!x->pending[v])
+      set_ready(x, v, true);
+  }
+  x->start = x->t->live;
+  x->complete = false;
+  x->at = 0;
+  add_state(c, x, (struct state){.parent = NONE, .statement = NONE});
+}
+
+/* Time for this is that of the block, not of the largest one before. */
+static void close_states(struct proof *c, struct search *x) {
+  DEMAND(c, x->line, x->state[0].claimed, "%s", "state 0 of the block is not claimed");
+  if (lied(c))
+    return;
+  x->stuck |= !x->complete;
+  go_to(c, x, 0);
+  while (x->many > 0)
+    set_ready(x, x->ready[0], false);
+  for (id i = 0; i < x->states; i++)
+    for (size_t k = x->state[i].hash & x->mask; x->table[k]; k = (k + 1) & x->mask)
+      x->table[k] = 0;
+  x->states = 0;
+}
+
+static id state_number(struct proof *c, const struct search *x) {
+  text(c->in, " ");
+  int64_t i = number(c->in, INT64_MAX);
+  DEMAND(c, c->in->line, i < x->states, "no state %" PRId64, i);
+  return lied(c) ? 0 : (id)i;
+}
+
+static void claim(struct proof *c, struct search *x, id i) {
+  if (lied(c))
+    return;
+  x->state[i].claimed = true;
+  x->complete |= x->state[i].size == x->count;
+}
+
+/* The state that is to be claimed; it is made what has run. */
+static id claimed_state(struct proof *c, struct search *x) {
+  id line = (id)c->in->line, i = state_number(c, x);
+  DEMAND(c, line, !x->state[i].claimed, "state %" PRId32 " is claimed already", i);
+  go_to(c, x, i);
+  DEMAND(c, line, x->t->live >= x->start, "state %" PRId32 " is below the start", i);
+  return i;
+}
+
+/* c(what has run, v) */
+static int64_t cost(const struct proof *c, const struct search *x, id v) {
+  int64_t sum = x->t->live + c->p->statements[v].work;
+  for (id i = c->p->statements[v].use; i < c->p->statements[v + 1].use; i++)
+    sum += begun(c, x->t, c->p->use[i]) ? 0 : c->p->storages[c->p->use[i]].size;
+  return sum;
+}
+
+static void declare_line(struct proof *c, struct search *x) {
+  id line = (id)c->in->line, i = state_number(c, x), v = argument(c->in, c->n);
+  end_line(c->in);
+  go_to(c, x, i);
+  DEMAND(c, line, x->block[v] == x->line && x->slot[v], "%" PRId32 " is not ready there", v);
+  DEMAND(c, line, find_state(x, v) == NONE, "it is state %" PRId32, find_state(x, v));
+  if (!lied(c))
+    add_state(c, x,
+              (struct state){x->state[i].hash + hash_of(v), i, v, x->state[i].size + 1, false});
+}
+
+static void next_line(struct proof *c, struct search *x) {
+  id line = (id)c->in->line, i = claimed_state(c, x);
+  end_line(c->in);
+  for (id k = 0; k < x->many && !lied(c); k++) {
+    id v = x->ready[k], to = cost(c, x, v) < c->bound ? find_state(x, v) : i;
+    DEMAND(c, line, to == i || (to != NONE && x->state[to].claimed),
+           "what %" PRId32 " leads to is not claimed", v);
+  }
+  claim(c, x, i);
+}
+
+/* Returns the letter behind its chains. */
+static int larger_line(struct proof *c, struct search *x) {
+  id line = (id)c->in->line, i = claimed_state(c, x), to = state_number(c, x);
+  end_line(c->in);
+  DEMAND(c, line, x->state[to].claimed, "state %" PRId32 " is not claimed", to);
+  open_bounds(x, x->t, line);
+  go_to(c, x, to);
+  id steps = lied(c) ? 0 : x->state[to].size - x->state[i].size;
+  DEMAND(c, line, steps > 0 && holds(x, i, NONE), "state %" PRId32 " is not larger", to);
+  int kind = read_bounds(c, x, x->t, steps, x->t->live, letter(c->in));
+  close_bounds(x, x->t);
+  claim(c, x, i);
+  return kind;
+}
+
+static void reach_line(struct proof *c, struct search *x) {
+  id line = (id)c->in->line, i = claimed_state(c, x), from = state_number(c, x), count = 0;
+  DEMAND(c, line, x->state[from].claimed, "state %" PRId32 " is not claimed", from);
+  go_to(c, x, from);
+  while (more(c->in)) {
+    id v = (id)number(c->in, c->n - 1);
+    DEMAND(c, line, x->block[v] == x->line && x->slot[v], "%" PRId32 " is not ready there", v);
+    DEMAND(c, line, cost(c, x, v) < c->bound, "the step to %" PRId32 " is not below the bound", v);
+    if (lied(c))
+      continue;
+    x->t->stack[count++] = v;
+    run(c, x, v, true);
+  }
+  DEMAND(c, line, x->state[i].size == x->state[from].size + count && holds(x, i, NONE),
+         "they lead to another state than %" PRId32, i);
+  while (count > 0 && !lied(c))
+    run(c, x, x->t->stack[--count], false);
+  claim(c, x, i);
+}
+
+/* ---- Search: the middle ---- */
+
+/* Nothing that matters joins the block with the rest of the middle. */
+static void check_block(struct proof *c, struct search *x) {
+  const struct program *p = c->p;
+  struct trap *t = x->t, *other = x->side + !t->reverse;
+  id u;
+  for (id k = 0; k < x->count; k++) {
+    id v = x->list[k];
+    for (int reverse = 0; reverse < 2; reverse++)
+      for (struct near w = near(p, reverse, v); (u = next(&w)) != NONE;)
+        DEMAND(c, x->line, !in_middle(x, u) || x->block[u] == x->line,
+               "a dependence joins %" PRId32 " to another block", v);
+    for (id i = p->statements[v].use; i < p->statements[v + 1].use; i++)
+      x->used[p->use[i]]++;
+  }
+  for (id k = 0; k < x->count; k++)
+    for (id i = p->statements[x->list[k]].use; i < p->statements[x->list[k] + 1].use; i++) {
+      id s = p->use[i];
+      bool constant = begun(c, t, s) && begun(c, other, s);
+      DEMAND(c, x->line, constant || x->used[s] == x->total[s] - t->s[s].run - other->s[s].run,
+             "storage %" PRId32 " joins it to another block", s);
+    }
+  for (id k = 0; k < x->count; k++)
+    for (id i = p->statements[x->list[k]].use; i < p->statements[x->list[k] + 1].use; i++)
+      x->used[p->use[i]] = 0;
+}
+
+/* Shows that the block is quiet: does not go below its start. */
+static int quiet_block(struct proof *c, struct search *x, int kind) {
+  int64_t start = x->t->live;
+  open_bounds(x, x->t, x->line);
+  for (id k = 0; k < x->count && !lied(c); k++)
+    put(c, x, x->t, x->list[k], true);
+  kind = read_bounds(c, x, x->t, 0, start, kind);
+  for (id k = 0; k < x->count && !lied(c); k++)
+    put(c, x, x->t, x->list[k], false);
+  close_bounds(x, x->t);
+  return kind;
+}
+
+static bool is_state_line(int kind) {
+  return kind == 's' || kind == 'n' || kind == 'd' || kind == 'r';
+}
+
+static int block_lines(struct proof *c, struct search *x) {
+  x->line = (id)c->in->line;
+  x->count = 0;
+  while (more(c->in)) {
+    id v = (id)number(c->in, c->n - 1);
+    DEMAND(c, x->line, in_middle(x, v), "%" PRId32 " is not in the middle", v);
+    DEMAND(c, x->line, !x->block[v], "%" PRId32 " is in a block already", v);
+    if (lied(c))
+      continue;
+    x->block[v] = x->line;
+    x->list[x->count++] = v;
+  }
+  DEMAND(c, x->line, x->count > 0, "%s", "the block is empty");
+  x->covered += x->count;
+  if (!lied(c))
+    check_block(c, x);
+  int kind = letter(c->in);
+  if (!is_state_line(kind))
+    kind = quiet_block(c, x, kind);
+  else if (!lied(c))
+    open_states(c, x);
+  DEMAND(c, x->line, !is_state_line(kind) || x->states, "%s",
+         "states behind the chains of the block");
+  if (!is_state_line(kind))
+    return kind;
+  while (is_state_line(kind)) {
+    if (kind == 'd') {
+      kind = larger_line(c, x);
+      continue;
+    }
+    (kind == 's' ? declare_line : kind == 'n' ? next_line : reach_line)(c, x);
+    kind = letter(c->in);
+  }
+  close_states(c, x);
+  return kind;
+}
+
+static int proof_search(struct proof *c) {
+  struct search *x = take(c->x, 1, sizeof *x);
+  end_line(c->in);
+  if (!lied(c))
+    open_search(c, x);
+  int kind = letter(c->in);
+  while (kind == 'y' || kind == 'k' || kind == 'K') {
+    struct trap *t = x->side + is_reverse(c->in);
+    if (kind == 'K') {
+      kind = joint_commit(c, x, t);
+      continue;
+    }
+    (kind == 'y' ? pivot_line : single_commits)(c, x, t);
+    kind = letter(c->in);
+  }
+  require(c->in, kind == 'm', "y, k, K or m expected");
+  x->t = x->side + is_reverse(c->in);
+  end_line(c->in);
+  for (kind = letter(c->in); kind == 'g';)
+    kind = block_lines(c, x);
+  DEMAND(c, c->in->line, x->covered == x->middle, "%s", "statements that are in no block");
+  DEMAND(c, c->in->line, x->stuck, "%s", "all blocks can be completed");
+  return kind;
+}
+
+static void check_certificate(struct input *in, const struct program *program, const char *hash) {
   struct proof *c = take(in->x, 1, sizeof *c);
+  struct program *p = take(in->x, 1, sizeof *p); /* a copy, for its edges */
+  *p = *program;
   *c = (struct proof){.x = in->x, .in = in, .p = p};
   read_head(c, hash);
   int kind = letter(in);
-  if (kind == 'f' || kind == 't')
-    kind = kind == 'f' ? proof_floor(c) : proof_trap(c);
+  bool probes = kind == 'a';
+  if (probes)
+    kind = proof_probes(c);
+  if (kind == 't' || kind == 'x')
+    DEMAND(c, in->line, !c->circle, "%s", "behind an edge that closes a circle");
+  if (kind == 'f' && !probes)
+    kind = proof_floor(c);
+  else if (kind == 't' || kind == 'x')
+    kind = kind == 't' ? proof_trap(c) : proof_search(c);
   else
-    DEMAND(c, in->line, c->bound == 0, "no proof of %" PRId64, c->bound);
+    DEMAND(c, in->line, c->circle || c->bound == 0, "no proof of %" PRId64, c->bound);
   require(in, kind == 'q', "another kind of line expected");
   text(in, "\n");
   require(in, peek(in) == END, "something behind q");
