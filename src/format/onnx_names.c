@@ -191,11 +191,12 @@ static void hand_out_captures(pp_onnx *onnx) {
 
 /* ---- Shapes ---- */
 
-/* How many dimensions are numbers; -1 for less than a shape. */
-static int64_t knowledge(const pp_onnx *onnx, unsigned state, size_t dim, uint32_t dims) {
+/* How many dimensions are numbers; less than 0 for less than a type and a shape. */
+static int64_t knowledge(const pp_onnx *onnx, unsigned state, int32_t type, size_t dim,
+                         uint32_t dims) {
   int64_t known = 0;
-  if (state != SHAPE_KNOWN)
-    return state == SHAPE_MISSING ? -3 : state == SHAPE_UNKNOWN ? -2 : -1;
+  if (state != SHAPE_KNOWN || !type)
+    return state == SHAPE_MISSING ? -3 : state == SHAPE_OTHER ? -1 : -2;
   for (uint32_t i = 0; i < dims; i++)
     known += onnx->dim.items[dim + i].set;
   return known;
@@ -209,8 +210,8 @@ static void attach_infos(pp_onnx *onnx) {
     if (found == PP_ONNX_NONE)
       continue; /* the value is gone, what was known of it is not */
     pp_onnx_value *value = onnx->value.items + found;
-    if (knowledge(onnx, info->state, info->dim, info->dims) <=
-        knowledge(onnx, value->state, value->dim, value->dims))
+    if (knowledge(onnx, info->state, info->type, info->dim, info->dims) <=
+        knowledge(onnx, value->state, value->type, value->dim, value->dims))
       continue;
     value->state = info->state;
     value->type = info->type;

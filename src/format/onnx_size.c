@@ -13,6 +13,7 @@ static int64_t bits_of(int32_t type) {
       8, 8,  8, 8,                                                    /* four kinds of FLOAT8 */
       4, 4,  4, 8, /* U/INT4, FLOAT4, FLOAT8E8M0 */
       2, 2,        /* UINT2, INT2 */
+      6, 6,        /* two kinds of FLOAT6 */
   };
   return type < 0 || (size_t)type >= sizeof bits ? 0 : bits[type];
 }
@@ -88,10 +89,16 @@ static void tell_unused(const struct measure *measure, const pp_read_options *op
 static pp_status measure_tensor(struct measure *measure, pp_onnx_value *value) {
   int64_t elements = 1, bits = bits_of(value->type);
   bool overflow = false, empty = false;
-  if (!bits) {
-    note_unknown(measure, value,
-                 value->type == TYPE_STRING ? "is text" : "has an element type of unknown size");
+  if (value->type == TYPE_STRING) {
+    note_unknown(measure, value, "is text");
     return PP_OK;
+  }
+  if (!bits) {
+    char name[120];
+    pp_onnx_show(value->name, name, sizeof name);
+    return pp_onnx_fail(measure->error, PP_ERROR_INPUT, value->at,
+                        "value \"%s\" has the element type %" PRId32 ", which is unknown", name,
+                        value->type);
   }
   for (uint32_t i = 0; i < value->dims; i++) {
     const pp_onnx_dimension *dim = measure->onnx->dim.items + value->dim + i;
@@ -116,19 +123,15 @@ static pp_status measure_tensor(struct measure *measure, pp_onnx_value *value) {
 
 static pp_status measure_value(struct measure *measure, uint32_t index) {
   pp_onnx_value *value = measure->onnx->value.items + index;
-  switch (value->state) {
-  case SHAPE_KNOWN:
+  if (value->state == SHAPE_KNOWN && value->type)
     return measure_tensor(measure, value);
-  case SHAPE_OTHER:
+  if (value->state == SHAPE_OTHER)
     note_unknown(measure, value, "is no tensor");
-    return PP_OK;
-  default:
-    if (measure->onnx->inferred)
-      note_unknown(measure, value, "has no shape that onnx could infer");
-    else if (!measure->missing++)
-      measure->first = index;
-    return PP_OK;
-  }
+  else if (measure->onnx->inferred)
+    note_unknown(measure, value, "has no shape that onnx could infer");
+  else if (!measure->missing++)
+    measure->first = index;
+  return PP_OK;
 }
 
 static pp_status fail_missing(const struct measure *measure) {

@@ -183,6 +183,7 @@ def test_external_data(tools, read, tmp_path):
         (TensorProto.FLOAT4E2M1, 1, 1),
         (TensorProto.UINT2, 5, 2),
         (TensorProto.INT2, 4, 1),
+        (TensorProto.FLOAT6E2M3, 5, 4),
         (TensorProto.FLOAT, 0, 0),
     ],
 )
@@ -516,6 +517,20 @@ def test_missing_shapes(refuse):
     message = refuse(proto)
     assert 'value "a" has no shape (and 1 more): infer shapes with' in message
     assert "python -m peakproof onnx-shapes IN.onnx -o OUT.onnx" in message
+
+
+def test_element_types(refuse):
+    def proto(kind):
+        infos = [tensor("a", [2], kind)]
+        return model(
+            [node("Abs", "x", "a"), node("Abs", "a", "y")],
+            [tensor("x", [2])],
+            [tensor("y", [2])],
+            infos,
+        )
+
+    assert 'value "a" has no shape: infer' in refuse(proto(0))
+    assert 'value "a" has the element type 99, which is unknown' in refuse(proto(99))
 
 
 def test_no_graph(refuse):
