@@ -43,6 +43,9 @@ enum {
   PP_OPTION_TIME,
   PP_OPTION_STATES,
   PP_OPTION_THREADS,
+  PP_OPTION_SVG,
+  PP_OPTION_TRACE,
+  PP_OPTION_HTML,
   PP_OPTION_OWN /* the first value free for a verb's own options */
 };
 /* clang-format off */
@@ -105,6 +108,8 @@ pp_status pp_make_directory(const char *path, pp_error *error);
 /* ---- Terminal (terminal.c) ---- */
 
 bool pp_color(FILE *file);
+int pp_terminal_width(FILE *file); /* 80 if it is none */
+bool pp_unicode(void);             /* does the locale's character set have it? */
 /* From here on Ctrl-C makes planning stop with the best so far; a second one ends the process. */
 void pp_catch_interrupts(void);
 bool pp_interrupted(void);
@@ -116,6 +121,28 @@ typedef struct pp_meter {
 } pp_meter;
 void pp_meter_attach(pp_meter *meter, pp_common *common);
 void pp_meter_clear(pp_meter *meter);
+
+/* ---- Pictures (pictures.c) ---- */
+
+/* Files that show one program: the one asked for, or else the one of the highest peak. */
+typedef struct pp_pictures {
+  const char *svg, *trace, *html;
+} pp_pictures;
+/* clang-format off */
+#define PP_PICTURE_OPTIONS                                                                         \
+  {"svg", required_argument, NULL, PP_OPTION_SVG},                                                 \
+  {"trace", required_argument, NULL, PP_OPTION_TRACE},                                             \
+  {"html", required_argument, NULL, PP_OPTION_HTML}
+/* clang-format on */
+#define PP_PICTURE_HELP                                                                            \
+  "      --svg FILE            draw live bytes before and after, and the bound\n"                  \
+  "      --trace FILE          write the storages' lifetimes for Perfetto or Chrome's tracing\n"   \
+  "      --html FILE           write a page that shows all of it\n"
+/* Is it one of theirs? Then it is stored. */
+bool pp_picture_option(int option, pp_pictures *pictures);
+/* Writes them; returns the exit code. `original`: the trace shows the original order. */
+int pp_write_pictures(const pp_pictures *pictures, const pp_planned *planned, const char *only,
+                      bool original);
 
 /* ---- Planning (work.c) ---- */
 

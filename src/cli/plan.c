@@ -15,8 +15,7 @@ static const char help[] =
     "\n"
     "  -o, --output FILE         write the model in that order\n"
     "      --certificate DIR     write NAME.json and NAME.cert for every program, for "
-    "peakproof-check\n"
-    "      --json                report as JSON (doc/cli.md)\n"
+    "peakproof-check\n" PP_PICTURE_HELP "      --json                report as JSON (doc/cli.md)\n"
     "      --budget SIZE         exit with 1 if the peak is above SIZE: bytes, or with a unit of "
     "B, kB,\n"
     "                            MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)\n"
@@ -27,12 +26,14 @@ struct plan {
   const char *path, *output, *certificate;
   pp_budget budget;
   bool require_optimal;
+  pp_pictures pictures;
 };
 
 enum { OPTION_CERTIFICATE = PP_OPTION_OWN, OPTION_JSON, OPTION_BUDGET, OPTION_REQUIRE };
 
 static const struct option options[] = {
     PP_COMMON_OPTIONS,
+    PP_PICTURE_OPTIONS,
     {"output", required_argument, NULL, 'o'},
     {"certificate", required_argument, NULL, OPTION_CERTIFICATE},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -42,6 +43,8 @@ static const struct option options[] = {
 
 static int own_option(int option, void *data) {
   struct plan *plan = data;
+  if (pp_picture_option(option, &plan->pictures))
+    return -1;
   switch (option) {
   case 'o':
     plan->output = optarg;
@@ -88,8 +91,12 @@ static int write_model(const struct plan *plan, const pp_planned *planned) {
 }
 
 static void list_files(const struct plan *plan, const pp_planned *planned) {
+  const char *picture[] = {plan->pictures.svg, plan->pictures.trace, plan->pictures.html};
   if (plan->output)
     printf("  wrote        %s\n", plan->output);
+  for (size_t i = 0; i < sizeof picture / sizeof *picture; i++)
+    if (picture[i])
+      printf("  wrote        %s\n", picture[i]);
   for (size_t i = 0; plan->certificate && i < planned->model->programs; i++) {
     const char *name = planned->model->name[i];
     printf("  wrote        %s/%s.json, %s/%s.cert\n", plan->certificate, name, plan->certificate,
@@ -132,6 +139,8 @@ static int finish(const struct plan *plan, const pp_planned *planned) {
     code = write_model(plan, planned);
   if (!code && plan->certificate)
     code = pp_write_proofs(planned, plan->certificate, plan->path, plan->output);
+  if (!code)
+    code = pp_write_pictures(&plan->pictures, planned, NULL, false);
   if (!code)
     code = report(plan, planned);
   if (code)

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -15,6 +16,21 @@ static bool is_terminal(FILE *file) {
 bool pp_color(FILE *file) {
   const char *none = getenv("NO_COLOR"); /* no-color.org: set and not empty */
   return is_terminal(file) && !(none && *none);
+}
+
+int pp_terminal_width(FILE *file) {
+  struct winsize size;
+  if (!isatty(fileno(file)) || ioctl(fileno(file), TIOCGWINSZ, &size) || size.ws_col < 40)
+    return 80;
+  return size.ws_col < 160 ? size.ws_col : 160;
+}
+
+bool pp_unicode(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* POSIX: in this order */
+  const char *value = NULL;
+  for (size_t i = 0; i < 3 && !(value && *value); i++)
+    value = getenv(names[i]);
+  return value && (strstr(value, "UTF-8") || strstr(value, "utf8"));
 }
 
 /* A signal handler can reach only what is global. */

@@ -10,7 +10,7 @@ static const char help[] =
     "storage held there, since when and until when, and what can still lower the peak.\n"
     "\n"
     "      --original            explain the order that the file has\n"
-    "      --program NAME        this program only\n"
+    "      --program NAME        this program only\n" PP_PICTURE_HELP
     "      --json                report as JSON, one object a program "
     "(doc/cli.md)\n" PP_COMMON_HELP;
 
@@ -18,11 +18,13 @@ struct why {
   pp_common common;
   const char *path;
   bool original;
+  pp_pictures pictures;
 };
 
 enum { OPTION_ORIGINAL = PP_OPTION_OWN, OPTION_PROGRAM, OPTION_JSON };
 
 static const struct option options[] = {PP_COMMON_OPTIONS,
+                                        PP_PICTURE_OPTIONS,
                                         {"original", no_argument, NULL, OPTION_ORIGINAL},
                                         {"program", required_argument, NULL, OPTION_PROGRAM},
                                         {"json", no_argument, NULL, OPTION_JSON},
@@ -30,6 +32,8 @@ static const struct option options[] = {PP_COMMON_OPTIONS,
 
 static int own_option(int option, void *data) {
   struct why *why = data;
+  if (pp_picture_option(option, &why->pictures))
+    return -1;
   if (option == OPTION_ORIGINAL)
     why->original = true;
   else if (option == OPTION_JSON)
@@ -48,7 +52,9 @@ static int explain(const struct why *why, const pp_planned *planned, size_t i, b
                   .name = planned->model->name[i],
                   .program = it->program,
                   .plan = it->plan,
-                  .order = why->original ? NULL : pp_plan_order(it->plan)};
+                  .order = why->original ? NULL : pp_plan_order(it->plan),
+                  .bar = pp_terminal_width(stdout),
+                  .unicode = pp_unicode()};
   pp_style style = {stdout, pp_color(stdout)};
   if (!first && !why->common.json)
     putchar('\n');
@@ -69,6 +75,7 @@ int pp_verb_why(int argc, char **argv) {
   if (code)
     return code;
   bool first = true;
+  code = pp_write_pictures(&why.pictures, &planned, why.common.plan.only, why.original);
   for (size_t i = 0; !code && i < model->programs; i++) {
     if (!planned.program[i].plan ||
         (why.common.plan.only && i != pp_model_find(model, why.common.plan.only)))

@@ -36,7 +36,11 @@ typedef struct pp_why {
   const pp_program *program;
   const pp_plan *plan; /* what is known about the program; NULL: nothing */
   const pp_index *order;
+  int bar;      /* the width of the bars of live bytes in characters; 0: none */
+  bool unicode; /* the bars may use block elements */
 } pp_why;
+/* The part of it that says what can still lower the peak. */
+pp_status pp_report_levers(const pp_why *why, FILE *file, pp_error *error);
 pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *error);
 pp_status pp_report_why_json(const pp_why *why, pp_write *write, void *data, pp_error *error);
 

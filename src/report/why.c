@@ -5,7 +5,7 @@
 #include "error.h"
 #include "format/json.h"
 #include "memory.h"
-#include "report/report.h"
+#include "report/timeline.h"
 
 /* A storage that exists while the step runs. */
 struct held {
@@ -190,6 +190,26 @@ static void levers(const pp_why *why, const struct peak *peak, FILE *file) {
   fprintf(file, " needs %s\n", text);
 }
 
+pp_status pp_report_levers(const pp_why *why, FILE *file, pp_error *error) {
+  struct peak peak;
+  pp_status status = find_peak(why, &peak, error);
+  if (!status)
+    levers(why, &peak, file);
+  free(peak.held);
+  return status;
+}
+
+static pp_status draw_bar(const pp_why *why, const pp_style *style, pp_error *error) {
+  pp_timeline timeline;
+  pp_status status = pp_timeline_make(why->program, why->order, &timeline, error);
+  if (!status && timeline.peak_step >= 0) {
+    fputc('\n', style->file);
+    pp_report_bar(&timeline, style, why->bar, why->unicode);
+  }
+  pp_timeline_free(&timeline);
+  return status;
+}
+
 pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *error) {
   struct peak peak;
   char text[PP_BYTES_TEXT];
@@ -209,10 +229,14 @@ pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *erro
   if (peak.others)
     fprintf(file, "; %d other step%s as much", peak.others, peak.others == 1 ? " needs" : "s need");
   fputc('\n', file);
-  list_held(why, &peak, file);
-  levers(why, &peak, file);
+  if (why->bar)
+    status = draw_bar(why, style, error);
+  if (!status) {
+    list_held(why, &peak, file);
+    levers(why, &peak, file);
+  }
   free(peak.held);
-  return PP_OK;
+  return status;
 }
 
 /* ---- JSON ---- */
