@@ -14,7 +14,8 @@ enum { PP_EXIT_DONE = 0, PP_EXIT_NO = 1, PP_EXIT_INTERRUPTED = 130 };
 /* ---- Verbs: one file each; main.c has the table ---- */
 
 typedef int pp_verb(int argc, char **argv);
-pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify, pp_verb_remat, pp_verb_arena;
+pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify, pp_verb_remat, pp_verb_arena,
+    pp_verb_batch;
 
 /* ---- Errors (message.c) ---- */
 
@@ -24,6 +25,7 @@ void pp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int pp_usage_error(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Says the error, with the file and the position if there are any; returns the exit code. */
 int pp_say_error(const char *path, const pp_error *error);
+int pp_exit_code(pp_status status);
 /* What standard output still holds; returns the exit code, `code` if all went well. */
 int pp_flush_output(int code);
 void pp_say_notices(const pp_model *model);

@@ -24,7 +24,7 @@ int pp_usage_error(const char *verb, const char *format, ...) {
   return EX_USAGE;
 }
 
-static int exit_code(pp_status status) {
+int pp_exit_code(pp_status status) {
   switch (status) {
   case PP_OK:
     return PP_EXIT_DONE;
@@ -51,7 +51,7 @@ int pp_say_error(const char *path, const pp_error *error) {
     pp_say("%s: byte %" PRId64 ": %s", path, error->offset, error->message);
   else
     pp_say("%s: %s", path, error->message);
-  int code = exit_code(error->status);
+  int code = pp_exit_code(error->status);
   if (code == EX_SOFTWARE)
     pp_say("this is a bug of peakproof; please report it");
   return code;
