@@ -1,0 +1,122 @@
+"""batch: one line a model; a failure stops nothing; killed and resumed, it loses nothing."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from conftest import DATA, chain
+
+
+def lines(path):
+    """The lines (dict) of a JSONL file, by model."""
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len({line["model"] for line in found}) == len(found)
+    return {line["model"]: line for line in found}
+
+
+def folder(tmp_path, models=12):
+    """A folder of models, one of them broken, one below."""
+    models_at = tmp_path / "models"
+    (models_at / "below").mkdir(parents=True)
+    for i in range(models):
+        chain(models_at / f"m{i:02}.json", 20 + 10 * i)
+    (models_at / "broken.json").write_text("{")
+    (models_at / "notes.txt").write_text("no model")
+    shutil.copy(DATA / "programs/googlenet.infer.0.json", models_at / "below")
+    return models_at
+
+
+def test_all(peakproof, tmp_path):
+    models, out = folder(tmp_path), tmp_path / "out.jsonl"
+    shown = peakproof("batch", "--jobs", "3", "--jsonl", out, models, code=65).stdout
+    assert "14 models: 13 planned now" in shown and "1 failed" in shown
+    found = lines(out)
+    assert len(found) == 14
+    for path, line in found.items():
+        if line["code"]:
+            assert path.endswith("broken.json") and line["code"] == 65 and line["error"]
+            continue
+        plan = json.loads(peakproof("plan", "--json", path).stdout)
+        for key in ("peak_before", "peak_after", "lower_bound", "optimal"):
+            assert line[key] == plan[key]
+
+
+def test_list(peakproof, tmp_path):
+    listed = tmp_path / "list"
+    a = chain(tmp_path / "a.json", 5)
+    listed.write_text(f"# two\n{a}\n\n{tmp_path}/none.json\n")
+    shown = peakproof("batch", listed, code=65).stdout
+    assert "2 models: 1 planned now" in shown and "none.json: cannot" in shown
+
+
+def test_changed(peakproof, tmp_path):
+    """A model that has changed is planned again; the others are not."""
+    models, out = folder(tmp_path), tmp_path / "out.jsonl"
+    peakproof("batch", "--jsonl", out, models, code=65)
+    before = out.read_text()
+    peakproof("batch", "--jsonl", out, models, code=65)
+    assert out.read_text() == before
+    chain(models / "m03.json", 33)
+    peakproof("batch", "--jsonl", out, models, code=65)
+    assert out.read_text().startswith(before)
+    added = out.read_text()[len(before) :].splitlines()
+    assert [json.loads(line)["model"] for line in added] == [str(models / "m03.json")]
+
+
+def test_killed(peakproof, tmp_path):
+    """Killed again and again at any time, and with a line half written."""
+    models, out = folder(tmp_path, 40), tmp_path / "out.jsonl"
+    command = [peakproof.path, "batch", "--jobs", "2", "--jsonl", out, models]
+    killed = 0
+    for i in range(8):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        time.sleep(0.01 + 0.01 * i)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+        with open(out, "a") as file:
+            file.write('{"model": "half')
+    assert killed
+    peakproof("batch", "--jobs", "2", "--jsonl", out, models, code=65)
+    assert len(lines(out)) == 42
+
+
+def test_child_killed(peakproof, tmp_path):
+    """The end of one process is a failed model, not the end of the batch."""
+    models = tmp_path / "models"
+    models.mkdir()
+    os.mkfifo(models / "a.fifo")
+    for name in "bc":
+        chain(models / f"{name}.json", 10)
+    listed = tmp_path / "list"
+    listed.write_text("".join(f"{models}/{name}\n" for name in ("a.fifo", "b.json", "c.json")))
+    process = subprocess.Popen(
+        [peakproof.path, "batch", "--jobs", "2", listed], stdout=subprocess.PIPE, text=True
+    )
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+    for _ in range(500):
+        time.sleep(0.01)
+        with open(children) as file:
+            running = file.read().split()
+        if len(running) == 1 and process.poll() is None:
+            time.sleep(0.3)
+            break
+    with open(children) as file:
+        (child,) = file.read().split()
+    os.kill(int(child), signal.SIGKILL)
+    shown = process.communicate(timeout=60)[0]
+    assert process.returncode == 65
+    assert "a.fifo: ended by signal 9" in shown and "2 planned now" in shown
+
+
+def test_one_at_a_time(peakproof, tmp_path):
+    """Two batches do not write to one file."""
+    import fcntl
+
+    out = tmp_path / "out.jsonl"
+    with open(out, "w") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        peakproof("batch", "--jsonl", out, folder(tmp_path), code=73)
