@@ -70,24 +70,6 @@ static bool solve_progress(const pp_progress *progress, void *data) {
 
 /* ---- Status ---- */
 
-/* With the bounds of single steps: nothing below the point before costs less than this one, and
- * nothing as cheap as this one has a lower peak. */
-static void prove_points(struct work *work, const struct pp_remat_bound *bound) {
-  const struct pp_remat_front *front = &work->remat->front;
-  for (size_t i = 0; i < front->entry.count; i++) {
-    struct pp_remat_label label = front->entry.items[i].label;
-    struct pp_remat_cost cost;
-    bool cheapest = i == 0;
-    if (i)
-      cheapest = !pp_remat_bound_at(bound, front->entry.items[i - 1].label.peak - 1, &cost) ||
-                 pp_cost_compare(cost, label.cost) >= 0;
-    bool lowest =
-        !pp_remat_bound_at(bound, label.peak - 1, &cost) || pp_cost_compare(cost, label.cost) > 0;
-    if (cheapest && lowest)
-      work->remat->status[i] = PP_REMAT_EXACT_ORDER;
-  }
-}
-
 static bool all_proved(const pp_remat *remat) {
   for (size_t i = 0; i < remat->front.entry.count; i++)
     if (remat->status[i] == PP_REMAT_HEURISTIC)
@@ -123,8 +105,9 @@ static pp_status bound_points(struct work *work, pp_error *error) {
   limits.states *= 16; /* nodes are small, and a whole curve is wanted */
   bool done = pp_remat_bound_init(&bound, &remat->facts, &work->base, last->label.peak - 1, &limits,
                                   BOUND_STEPS);
-  if (done)
-    prove_points(work, &bound);
+  for (size_t i = 0; done && i < remat->front.entry.count; i++)
+    if (pp_remat_proves(&bound, &remat->front, i))
+      remat->status[i] = PP_REMAT_EXACT_ORDER;
   pp_remat_bound_free(&bound);
   return done ? PP_OK : pp_fail_memory(error);
 }

@@ -78,7 +78,7 @@ static size_t last_above(const int64_t *step, size_t count, int64_t level) {
   return count - 1;
 }
 
-/* A barrier with all the chains there are or, where that is too wide, with shorter ones. */
+/* A barrier, exactly; where that is too much with fewer labels, then with shorter chains. */
 static enum pp_remat_result solve_barrier(struct pp_remat_search *search,
                                           const struct pp_sequence *sequence, size_t place,
                                           int64_t memory, struct pp_remat_cost spent,
@@ -87,20 +87,22 @@ static enum pp_remat_result solve_barrier(struct pp_remat_search *search,
                                      .cost = search->limits->cost,
                                      .nodes = search->limits->states,
                                      .work = barrier_work,
-                                     .thin = LABELS_A_CELL,
                                      .stop = search->limits->stop,
                                      .data = search->limits->data};
   if (limits.cost.macs < INT64_MAX)
     limits.cost.macs -= spent.macs;
   for (;;) {
     limits.depth = search->depth;
+    limits.thin = search->thin ? LABELS_A_CELL : 0;
     enum pp_remat_result result =
         pp_remat_barrier(search->facts, sequence, place, &limits, barrier);
     search->repairs++;
     search->work += barrier->work;
     if (result != PP_REMAT_LIMIT || search->depth == 1 || is_stopped(search))
       return result;
-    search->depth = search->depth ? search->depth / 2 : FIRST_DEPTH;
+    if (search->thin)
+      search->depth = search->depth ? search->depth / 2 : FIRST_DEPTH;
+    search->thin = true;
     pp_barrier_free(barrier);
   }
 }
@@ -352,4 +354,16 @@ bool pp_remat_bound_at(const struct pp_remat_bound *bound, int64_t peak,
       *cost = bound->label.items[i].cost;
   }
   return true;
+}
+
+bool pp_remat_proves(const struct pp_remat_bound *bound, const struct pp_remat_front *front,
+                     size_t entry) {
+  struct pp_remat_label label = front->entry.items[entry].label;
+  struct pp_remat_cost cost;
+  if (entry) {
+    int64_t above = front->entry.items[entry - 1].label.peak;
+    if (pp_remat_bound_at(bound, above - 1, &cost) && pp_cost_compare(cost, label.cost) < 0)
+      return false;
+  }
+  return !pp_remat_bound_at(bound, label.peak - 1, &cost) || pp_cost_compare(cost, label.cost) > 0;
 }

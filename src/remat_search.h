@@ -12,7 +12,9 @@ struct pp_remat_search {
   const pp_options *solve;        /* for rescheduling */
   PP_VECTOR(struct pp_remat_label) expanded;
   PP_VECTOR(int64_t) swept;
-  size_t depth;    /* of barriers: less than all once they became too wide; 0: all */
+  /* Of barriers: whole Pareto sets and chains of any length until that is too much. */
+  bool thin;
+  size_t depth;    /* 0: any */
   int64_t repairs; /* barriers solved */
   int64_t work;    /* by them */
   int64_t states;  /* by rescheduling */
@@ -37,5 +39,9 @@ void pp_remat_bound_free(struct pp_remat_bound *bound);
 /* The least cost with which a peak of at most `peak` may be possible; false if none is. */
 bool pp_remat_bound_at(const struct pp_remat_bound *bound, int64_t peak,
                        struct pp_remat_cost *cost);
+/* Among all sequences whose first runs stand in the base's order: does none with a peak below that
+ * of the entry before cost less than this one, and has none that costs no more a lower peak? */
+bool pp_remat_proves(const struct pp_remat_bound *bound, const struct pp_remat_front *front,
+                     size_t entry);
 
 #endif
