@@ -438,3 +438,24 @@ def test_load_refuses_what_was_changed(saved, tmp_path):
     states = {r.report.kind or r.report.name: r.report for r in session.results}
     assert any("not what the saved order gives" in r.reason for r in states.values())
     assert not any(r.state == "installed" for r in states.values())
+
+
+@pytest.mark.parametrize("flags", [[], ["--split-reuse"]])
+def test_demo(flags):
+    """examples/demo_torch.py: lower, exact, proved, equal; lower still with reuses split."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    script = os.path.join(root, "examples", "demo_torch.py")
+    out = subprocess.run([sys.executable, script, *flags], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    backward = out.stdout.split("0_backward: ")[1]
+    assert "statements, installed" in backward and "bitwise equal      yes" in backward
+    numbers = [int(w.replace(",", "")) for w in backward.split() if w.replace(",", "").isdigit()]
+    _, stock, stock_modelled, permuted, permuted_modelled, bound = numbers[:6]
+    assert stock == stock_modelled and permuted == permuted_modelled == bound < stock
+    if "peakproof-check is not built" not in backward:
+        assert f"s VERIFIED peak {permuted} bound {permuted} optimal" in backward
+    peaks[bool(flags)] = permuted
+    assert peaks.get(True, 0) < peaks.get(False, stock)
+
+
+peaks = {}  # of test_demo, without and with reuses split
