@@ -56,6 +56,8 @@ Definition check_all_proofs (p : program) (preds : table (list N)) (start : N) (
       if circle r then
         match the_proof c with
         | No_proof => Accepted tt
+        | Trap_proof t => Refuted (trap_line t) Probe_circle
+        | Search_proof s => Refuted (search_line s) Probe_circle
         | _ => Refuted (last_line c) Probe_circle
         end
       else check_proof (probed_program r) (probed_preds r) start c

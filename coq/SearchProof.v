@@ -86,10 +86,10 @@ Definition check_search (last_line : N) (s : search_lines) : outcome unit :=
   require (well_formed q) 1 Access_outside;;
   sides <- fold (check_step forward backward fuel) (search_steps s) (Sides empty empty);
   if explore_reverse s then
-    rename f (check_explore backward bound (from_end sides) (left_by (from_start sides))
+    rename f (explore backward bound (from_end sides) (left_by (from_start sides))
       (explore_line s) last_line (map (mirror_block f) (search_blocks s)))
   else
-    check_explore forward bound (from_start sides) (left_by (from_end sides))
+    explore forward bound (from_start sides) (left_by (from_end sides))
       (explore_line s) last_line (search_blocks s).
 
 (** ** Soundness *)
@@ -268,7 +268,7 @@ Proof.
   destruct (N.lt_ge_cases (peak p order) bound) as [ F | ]; [ exfalso | assumption ].
   assert (R := ok_reaches s' Hs order Hl F).
   destruct (explore_reverse s).
-  - apply rename_accepted in H.
+  - apply rename_accepted, explore_accepted in H.
     apply (check_explore_sound backward bound (from_end s') (left_by (from_start s')) Hbackward) in H.
     + apply H. apply (reaches_reverse p bound (in_set (from_start s')) (left_by (from_end s'))).
       * apply Hs.
@@ -278,7 +278,8 @@ Proof.
     + apply Hs.
     + apply (down_set_reverse p (in_set (from_start s'))); [ apply left_by_opposite | apply Hs ].
     + now apply (position_end backward eq_refl).
-  - apply (check_explore_sound forward bound (from_start s') (left_by (from_end s')) Hforward) in H.
+  - apply explore_accepted in H.
+    apply (check_explore_sound forward bound (from_start s') (left_by (from_end s')) Hforward) in H.
     + now apply H.
     + apply Hs.
     + apply (down_set_unreverse p (in_set (from_end s'))); [ apply left_by_opposite | apply Hs ].
