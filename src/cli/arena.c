@@ -144,41 +144,12 @@ static const pp_syntax syntax = {"arena", help, ":ho:q", options, own_option, 1,
 
 /* ---- Reading ---- */
 
-static pp_status read_all(const char *path, uint8_t **bytes, size_t *size, pp_error *error) {
-  bool standard = !strcmp(path, "-");
-  FILE *file = standard ? stdin : fopen(path, "rb");
-  size_t capacity = 0;
-  *bytes = NULL;
-  *size = 0;
-  if (!file)
-    return pp_fail(error, PP_ERROR_READ, "cannot open");
-  pp_status status = PP_OK;
-  do {
-    if (!pp_reserve((void **)bytes, &capacity, *size + 65536, 1)) {
-      status = pp_fail_memory(error);
-      break;
-    }
-    *size += fread(*bytes + *size, 1, capacity - 1 - *size, file);
-  } while (!feof(file) && !ferror(file));
-  if (!status && ferror(file))
-    status = pp_fail(error, PP_ERROR_READ, "cannot read");
-  if (!standard)
-    fclose(file);
-  if (status) {
-    free(*bytes);
-    *bytes = NULL;
-  } else {
-    (*bytes)[*size] = 0;
-  }
-  return status;
-}
-
 static int read_scratch(struct arena *arena) {
   uint8_t *bytes;
   size_t size;
   if (!arena->scratch_path)
     return PP_EXIT_DONE;
-  if (read_all(arena->scratch_path, &bytes, &size, &arena->error))
+  if (pp_read_file(arena->scratch_path, &bytes, &size, &arena->error))
     return pp_say_error(arena->scratch_path, &arena->error);
   pp_status status =
       pp_csv_read_scratch(bytes, size, &arena->scratch, &arena->scratches, &arena->error);
@@ -231,7 +202,7 @@ static int read_input(struct arena *arena) {
   int code = read_scratch(arena);
   if (code)
     return code;
-  if (read_all(arena->path, &bytes, &size, &arena->error))
+  if (pp_read_file(arena->path, &bytes, &size, &arena->error))
     return pp_say_error(arena->path, &arena->error);
   if (!pp_csv_test(bytes, size))
     return read_model(arena, bytes, size);
@@ -637,7 +608,14 @@ int pp_verb_arena(int argc, char **argv) {
   if (code != -1)
     return code;
   arena.path = argv[optind];
-  code = read_input(&arena);
+  const pp_place place[] = {{"MODEL", arena.path, PP_PLACE_MODEL},
+                            {"--scratch", arena.scratch_path, PP_PLACE_INPUT},
+                            {"-o", arena.output, PP_PLACE_OUTPUT},
+                            {"--c-header", arena.header, PP_PLACE_OUTPUT},
+                            {"--svg", arena.svg, PP_PLACE_OUTPUT}};
+  code = pp_check_places("arena", place, sizeof place / sizeof *place);
+  if (!code)
+    code = read_input(&arena);
   if (!code)
     code = pack_all(&arena);
   if (!code)

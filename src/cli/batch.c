@@ -376,12 +376,25 @@ static int finish(struct batch *batch, int code) {
   return code ? code : pp_flush_output(code);
 }
 
+/* Lines of JSON go neither into the list nor into one of its models. */
+static int check_jsonl(const struct batch *batch, const char *option, const char *input) {
+  const pp_place place[] = {{option, input, PP_PLACE_INPUT},
+                            {"--jsonl", batch->jsonl, PP_PLACE_OUTPUT}};
+  return pp_check_places("batch", place, 2);
+}
+
 int pp_verb_batch(int argc, char **argv) {
   struct batch batch = {.jobs = 1, .out = -1, .start = now()};
   int code = pp_parse(&syntax, argc, argv, &batch.common, &batch);
   if (code != -1)
     return code;
-  code = pp_batch_find(argv[optind], &batch.models);
+  struct stat about;
+  bool list = stat(argv[optind], &about) || !S_ISDIR(about.st_mode);
+  code = check_jsonl(&batch, list ? "LIST" : "", list ? argv[optind] : NULL);
+  if (!code)
+    code = pp_batch_find(argv[optind], &batch.models);
+  for (size_t i = 0; !code && batch.jsonl && i < batch.models.count; i++)
+    code = check_jsonl(&batch, "a model of the batch", batch.models.items[i].path);
   if (!code && batch.jsonl)
     code = pp_batch_resume(batch.jsonl, &batch.models, &batch.out);
   for (size_t i = 0; i < batch.models.count; i++) {

@@ -107,6 +107,27 @@ bool pp_same_file(const char *a, const char *b);
 char *pp_path_in(const char *directory, const char *name, const char *extension);
 pp_status pp_make_directory(const char *path, pp_error *error);
 
+/* ---- Where a call reads and writes (places.c) ---- */
+
+typedef enum pp_place_kind {
+  PP_PLACE_MODEL, /* the input that -o may replace */
+  PP_PLACE_INPUT,
+  PP_PLACE_OUTPUT,
+  PP_PLACE_DIRECTORY, /* an output's, of several files */
+} pp_place_kind;
+typedef struct pp_place {
+  const char *option; /* which one names it, for messages */
+  const char *path;   /* NULL: it is not given */
+  pp_place_kind kind;
+} pp_place;
+/* Before anything is read or written: refuses two outputs in one place, and outputs over inputs.
+ * Returns an exit code. */
+int pp_check_places(const char *verb, const pp_place *place, size_t count);
+/* The same of the NAME.EXTENSION that a directory (one of the places) will get, once the names of
+ * the programs are known. */
+int pp_check_names(const pp_model *model, const pp_place *directory, const char *extension,
+                   const pp_place *place, size_t count);
+
 /* ---- Terminal (terminal.c) ---- */
 
 bool pp_color(FILE *file);

@@ -136,10 +136,21 @@ int pp_verb_convert(int argc, char **argv) {
   if (code != -1)
     return code;
   convert.path = argv[optind];
-  code = pp_read_model(convert.path, &convert.common, &model);
+  bool directory = convert.output && is_directory(convert.output);
+  /* -o FILE may replace the model; files in a directory, whose names nobody wrote, may not */
+  const pp_place place[] = {{"MODEL", convert.path, PP_PLACE_MODEL},
+                            {directory ? "-o (a directory)" : "-o", convert.output,
+                             directory ? PP_PLACE_DIRECTORY : PP_PLACE_OUTPUT}};
+  code = pp_check_places("convert", place, 2);
+  if (!code)
+    code = pp_read_model(convert.path, &convert.common, &model);
   if (code)
     return code;
-  bool single = model->programs == 1 && !(convert.output && is_directory(convert.output));
+  if (directory && (code = pp_check_names(model, place + 1, "json", place, 2))) {
+    pp_model_free(model);
+    return code;
+  }
+  bool single = model->programs == 1 && !directory;
   code = single ? convert_single(&convert, model) : convert_planned(&convert, model);
   pp_model_free(model);
   return code ? code : pp_interrupted() ? PP_EXIT_INTERRUPTED : PP_EXIT_DONE;

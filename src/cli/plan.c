@@ -154,8 +154,26 @@ static int finish(const struct plan *plan, const pp_planned *planned) {
 
 /* Not every format can be written: better said before the work than after it. */
 static int read_model(const struct plan *plan, pp_model **model) {
-  int code = pp_read_model(plan->path, &plan->common, model);
-  if (code || !plan->output || (*model)->operations->write)
+  const pp_place place[] = {{"MODEL", plan->path, PP_PLACE_MODEL},
+                            {"-o", plan->output, PP_PLACE_OUTPUT},
+                            {"--svg", plan->pictures.svg, PP_PLACE_OUTPUT},
+                            {"--trace", plan->pictures.trace, PP_PLACE_OUTPUT},
+                            {"--html", plan->pictures.html, PP_PLACE_OUTPUT},
+                            {"--certificate", plan->certificate, PP_PLACE_DIRECTORY}};
+  const size_t places = sizeof place / sizeof *place;
+  int code = pp_check_places("plan", place, places);
+  if (!code)
+    code = pp_read_model(plan->path, &plan->common, model);
+  if (code)
+    return code;
+  code = pp_check_names(*model, place + places - 1, "json", place, places);
+  if (!code)
+    code = pp_check_names(*model, place + places - 1, "cert", place, places);
+  if (code) {
+    pp_model_free(*model);
+    return code;
+  }
+  if (!plan->output || (*model)->operations->write)
     return code;
   pp_say("%s: models of this format cannot be written: leave out -o", plan->path);
   pp_model_free(*model);

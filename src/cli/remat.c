@@ -454,6 +454,26 @@ static void free_programs(pp_remat_program *programs, size_t count) {
   free(programs);
 }
 
+static int read_model(const struct remat *remat, pp_model **model) {
+  const pp_place place[] = {{"MODEL", remat->path, PP_PLACE_MODEL},
+                            {"--caps", remat->caps, PP_PLACE_INPUT},
+                            {"-o", remat->output, PP_PLACE_OUTPUT},
+                            {"--svg", remat->svg, PP_PLACE_OUTPUT},
+                            {"--certificate", remat->certificate, PP_PLACE_DIRECTORY}};
+  const size_t places = sizeof place / sizeof *place;
+  int code = pp_check_places("remat", place, places);
+  if (!code)
+    code = pp_read_model(remat->path, &remat->common, model);
+  if (code)
+    return code;
+  code = pp_check_names(*model, place + places - 1, "json", place, places);
+  if (!code)
+    code = pp_check_names(*model, place + places - 1, "cert", place, places);
+  if (code)
+    pp_model_free(*model);
+  return code;
+}
+
 int pp_verb_remat(int argc, char **argv) {
   struct remat remat = {0};
   pp_model *model;
@@ -463,7 +483,7 @@ int pp_verb_remat(int argc, char **argv) {
   remat.path = argv[optind];
   if (remat.common.plan.only && (remat.output || remat.certificate))
     return pp_usage_error("remat", "--program shows; a model is written with all its programs");
-  if ((code = pp_read_model(remat.path, &remat.common, &model)))
+  if ((code = read_model(&remat, &model)))
     return code;
   pp_remat_program *programs = pp_zalloc(model->programs, sizeof *programs);
   pp_remat_report report = {.model = model,

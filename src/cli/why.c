@@ -71,7 +71,13 @@ int pp_verb_why(int argc, char **argv) {
   if (code != -1)
     return code;
   why.path = argv[optind];
-  code = pp_read_and_plan(why.path, &why.common, &model, &planned);
+  const pp_place place[] = {{"MODEL", why.path, PP_PLACE_MODEL},
+                            {"--svg", why.pictures.svg, PP_PLACE_OUTPUT},
+                            {"--trace", why.pictures.trace, PP_PLACE_OUTPUT},
+                            {"--html", why.pictures.html, PP_PLACE_OUTPUT}};
+  code = pp_check_places("why", place, sizeof place / sizeof *place);
+  if (!code)
+    code = pp_read_and_plan(why.path, &why.common, &model, &planned);
   if (code)
     return code;
   bool first = true;
