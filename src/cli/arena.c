@@ -190,6 +190,8 @@ static int read_csv(struct arena *arena, const uint8_t *bytes, size_t size) {
   if (pp_csv_read(bytes, size, &arena->csv, &arena->error))
     return pp_say_error(arena->path, &arena->error);
   arena->is_csv = true;
+  if (arena->common.dimensions && !arena->common.quiet)
+    pp_say("note: %s: this format names no dimensions: --dim does nothing", arena->path);
   if (arena->runtime == RUNTIME_DEFAULT)
     arena->alignment = arena->csv.alignment;
   arena->runtime = RUNTIME_PLAIN;
@@ -545,7 +547,7 @@ static int report_all(const struct arena *arena, const pp_arena_report *report) 
     pp_style style = {stdout, pp_color(stdout)};
     pp_report_arena(report, &style);
     if (arena->output)
-      printf("  wrote        %s\n", arena->output);
+      pp_tell("  wrote        %s", arena->output);
   }
   return pp_flush_output(PP_EXIT_DONE);
 }

@@ -251,14 +251,14 @@ static void print_line(struct batch *batch, const struct job *job) {
     return;
   clear_progress(batch);
   if (it->code)
-    printf("%12s  %12s  %12s  failed    %s: %s\n", "-", "-", "-", job->model->path, it->message);
+    pp_tell("%12s  %12s  %12s  failed    %s: %s", "-", "-", "-", job->model->path, it->message);
   else
-    printf("%12" PRId64 "  %12" PRId64 "  %12" PRId64 "  %-8s  %s\n", it->before, it->after,
-           it->bound,
-           it->optimal   ? "optimal"
-           : it->limited ? "limited"
-                         : "open",
-           job->model->path);
+    pp_tell("%12" PRId64 "  %12" PRId64 "  %12" PRId64 "  %-8s  %s", it->before, it->after,
+            it->bound,
+            it->optimal   ? "optimal"
+            : it->limited ? "limited"
+                          : "open",
+            job->model->path);
   fflush(stdout);
 }
 

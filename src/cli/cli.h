@@ -19,7 +19,9 @@ pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify, pp_verb_rema
 
 /* ---- Errors (message.c) ---- */
 
-/* "peakproof: ..." on standard error. */
+/* A line on standard output, escaped (pp_print). */
+void pp_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "peakproof: ..." on standard error, escaped, too. */
 void pp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says what is wrong with the command line and where help is; returns EX_USAGE. */
 int pp_usage_error(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -5,11 +5,19 @@
 
 #include "cli/cli.h"
 
+void pp_tell(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  pp_vprint(stdout, format, arguments);
+  va_end(arguments);
+  putchar('\n');
+}
+
 void pp_say(const char *format, ...) {
   va_list arguments;
   fputs("peakproof: ", stderr);
   va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
+  pp_vprint(stderr, format, arguments);
   va_end(arguments);
   fputc('\n', stderr);
 }
@@ -18,7 +26,7 @@ int pp_usage_error(const char *verb, const char *format, ...) {
   va_list arguments;
   fputs("peakproof: ", stderr);
   va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
+  pp_vprint(stderr, format, arguments);
   va_end(arguments);
   fprintf(stderr, "\nTry \"peakproof %s%s--help\".\n", verb, *verb ? " " : "");
   return EX_USAGE;

@@ -93,14 +93,14 @@ static int write_model(const struct plan *plan, const pp_planned *planned) {
 static void list_files(const struct plan *plan, const pp_planned *planned) {
   const char *picture[] = {plan->pictures.svg, plan->pictures.trace, plan->pictures.html};
   if (plan->output)
-    printf("  wrote        %s\n", plan->output);
+    pp_tell("  wrote        %s", plan->output);
   for (size_t i = 0; i < sizeof picture / sizeof *picture; i++)
     if (picture[i])
-      printf("  wrote        %s\n", picture[i]);
+      pp_tell("  wrote        %s", picture[i]);
   for (size_t i = 0; plan->certificate && i < planned->model->programs; i++) {
     const char *name = planned->model->name[i];
-    printf("  wrote        %s/%s.json, %s/%s.cert\n", plan->certificate, name, plan->certificate,
-           name);
+    pp_tell("  wrote        %s/%s.json, %s/%s.cert", plan->certificate, name, plan->certificate,
+            name);
   }
 }
 

@@ -215,10 +215,13 @@ static int read_caps(const struct remat *remat, const pp_program *program, bool 
   pp_error error;
   pp_index n = pp_program_statements(program);
   int32_t *cap = *caps = pp_alloc((size_t)n, sizeof **caps);
-  FILE *file = fopen(remat->caps, "r");
+  bool readable = !pp_check_readable(remat->caps, &error);
+  FILE *file = readable ? fopen(remat->caps, "r") : NULL;
   char *line = NULL;
   size_t room = 0;
   pp_status status = cap ? PP_OK : pp_fail_memory(&error);
+  if (!status && !file)
+    status = pp_check_readable(remat->caps, &error);
   if (!status && !file)
     status = pp_fail(&error, PP_ERROR_READ, "cannot open: %s", strerror(errno));
   for (pp_index v = 0; !status && v < n; v++)
@@ -397,12 +400,12 @@ static int write_svg(const struct remat *remat, const pp_remat_report *report) {
 
 static void list_files(const struct remat *remat, const pp_remat_report *report) {
   if (remat->output)
-    printf("  wrote        %s\n", remat->output);
+    pp_tell("  wrote        %s", remat->output);
   for (size_t i = 0; remat->certificate && i < report->model->programs; i++)
-    printf("  wrote        %s/%s.json, %s/%s.cert\n", remat->certificate, report->model->name[i],
-           remat->certificate, report->model->name[i]);
+    pp_tell("  wrote        %s/%s.json, %s/%s.cert", remat->certificate, report->model->name[i],
+            remat->certificate, report->model->name[i]);
   if (remat->svg)
-    printf("  wrote        %s\n", remat->svg);
+    pp_tell("  wrote        %s", remat->svg);
 }
 
 static int say(const struct remat *remat, const pp_remat_report *report) {

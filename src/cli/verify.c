@@ -23,16 +23,18 @@ static const char help[] =
     "so,\n"
     "with 1 and the reason if not.\n"
     "\n"
+    "      --require-optimal     exit with 1 if a certificate's bound is below its peak\n"
     "      --checker PATH        the peakproof-check to run\n"
     "      --dim NAME=N          as it was given to plan\n"
     "  -q, --quiet               say nothing but errors\n"
     "  -h, --help                show this text\n";
 
-enum { OPTION_CHECKER = PP_OPTION_OWN };
+enum { OPTION_CHECKER = PP_OPTION_OWN, OPTION_REQUIRE };
 
 static const struct option options[] = {{"help", no_argument, NULL, 'h'},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"checker", required_argument, NULL, OPTION_CHECKER},
+                                        {"require-optimal", no_argument, NULL, OPTION_REQUIRE},
                                         {"dim", required_argument, NULL, PP_OPTION_DIM},
                                         {NULL, 0, NULL, 0}};
 
@@ -41,6 +43,8 @@ struct verify {
   pp_common common;
   const char *given; /* --checker */
   char *checker;
+  bool require_optimal;
+  size_t open; /* programs whose certificate has a bound below its peak */
   pp_model *original, *planned;
   int64_t *peak;    /* of each program in the certificate's order */
   pp_index **order; /* the certificates' */
@@ -49,9 +53,9 @@ struct verify {
 /* A step of the verification: PP_EXIT_DONE, PP_EXIT_NO or an error's exit code. */
 __attribute__((format(printf, 2, 3))) static int no(const char *what, const char *format, ...) {
   va_list arguments;
-  printf("not verified: %s: ", what);
+  pp_print(stdout, "not verified: %s: ", what);
   va_start(arguments, format);
-  vprintf(format, arguments);
+  pp_vprint(stdout, format, arguments);
   va_end(arguments);
   putchar('\n');
   return PP_EXIT_NO;
@@ -131,8 +135,7 @@ static int read_order(const char *path, pp_index n, pp_index **order) {
   return pp_say_error(path, &error);
 }
 
-static int run_checker(const struct verify *verify, size_t i, const char *json,
-                       const char *certificate) {
+static int run_checker(struct verify *verify, size_t i, const char *json, const char *certificate) {
   char verdict[PP_VERDICT_SIZE];
   bool verified;
   pp_error error;
@@ -140,15 +143,31 @@ static int run_checker(const struct verify *verify, size_t i, const char *json,
     return pp_say_error(verify->checker, &error);
   if (!verified)
     return no(certificate, "%s", verdict);
+  const char *name = verify->original->name[i];
+  size_t length = strlen(verdict);
+  bool optimal = length > 8 && !strcmp(verdict + length - 8, " optimal");
+  verify->open += !optimal;
   if (!verify->common.quiet)
-    printf("%s: %s\n", verify->original->name[i], verdict);
+    pp_tell("%s: %s", name, verdict);
+  if (!optimal && (verify->require_optimal || !verify->common.quiet))
+    pp_tell("%s: not proved optimal: the bound is below the peak", name);
   return PP_EXIT_DONE;
+}
+
+/* Said here: else it would be the checker that cannot read. */
+static int check_there(const char *path) {
+  pp_error error;
+  return pp_check_readable(path, &error) ? pp_say_error(path, &error) : PP_EXIT_DONE;
 }
 
 static int check_files(struct verify *verify, size_t i, const pp_program *program, const char *json,
                        const char *certificate) {
   pp_error error;
-  int code = check_program_file(program, json);
+  int code = check_there(json);
+  if (!code)
+    code = check_there(certificate);
+  if (!code)
+    code = check_program_file(program, json);
   if (!code)
     code = run_checker(verify, i, json, certificate);
   if (!code)
@@ -273,9 +292,9 @@ static int check_all(struct verify *verify) {
     return EX_USAGE;
   }
   if (!code && !verify->common.quiet)
-    printf("verified: %s is %s in the certified order\n", verify->planned_path,
-           verify->original_path);
-  return code;
+    pp_tell("verified: %s is %s in the certified order%s", verify->planned_path,
+            verify->original_path, verify->open ? ", not proved optimal" : "");
+  return !code && verify->open && verify->require_optimal ? PP_EXIT_NO : code;
 }
 
 static int read_both(struct verify *verify) {
@@ -295,8 +314,11 @@ static int read_both(struct verify *verify) {
 }
 
 static int own_option(int option, void *data) {
-  (void)option; /* --checker, the only one */
-  ((struct verify *)data)->given = optarg;
+  struct verify *verify = data;
+  if (option == OPTION_REQUIRE)
+    verify->require_optimal = true;
+  else
+    verify->given = optarg;
   return -1;
 }
 

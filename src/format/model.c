@@ -105,13 +105,33 @@ static pp_status read_stream(FILE *file, size_t capacity, uint8_t **bytes, size_
   return PP_OK;
 }
 
+static bool is_ours(const char *path, const struct stat *about) {
+  struct stat standard;
+  return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14) ||
+         (!fstat(fileno(stdin), &standard) && standard.st_dev == about->st_dev &&
+          standard.st_ino == about->st_ino);
+}
+
+pp_status pp_check_readable(const char *path, pp_error *error) {
+  struct stat about;
+  if (stat(path, &about))
+    return fail_errno(error, "cannot open");
+  if (S_ISDIR(about.st_mode))
+    return pp_fail(error, PP_ERROR_READ, "is a directory");
+  if (!S_ISREG(about.st_mode) && !is_ours(path, &about))
+    return pp_fail(error, PP_ERROR_READ, "is not a regular file");
+  return PP_OK;
+}
+
 pp_status pp_read_file(const char *path, uint8_t **bytes, size_t *size, pp_error *error) {
   bool standard = !strcmp(path, "-");
-  FILE *file = standard ? stdin : fopen(path, "rb");
   struct stat about;
+  pp_status status = standard ? PP_OK : pp_check_readable(path, error);
+  if (status)
+    return status;
+  FILE *file = standard ? stdin : fopen(path, "rb");
   if (!file)
     return fail_errno(error, "cannot open");
-  pp_status status = PP_OK;
   *bytes = NULL;
   if (fstat(fileno(file), &about))
     status = fail_errno(error, "cannot read");
@@ -144,6 +164,8 @@ static pp_status make_model(const char *path, uint8_t *bytes, size_t size, reade
   made->bytes = bytes;
   made->size = size;
   pp_status status = read(made, options ? options : &none, error);
+  if (!status && options && options->dimensions && made->format != PP_FORMAT_ONNX)
+    pp_notices_add(&made->notices, "this format names no dimensions: --dim does nothing");
   if (status)
     pp_model_free(made);
   else

@@ -65,8 +65,9 @@ static int64_t most(const pp_arena_report *report) {
 
 void pp_report_arena(const pp_arena_report *report, const pp_style *style) {
   char text[PP_BYTES_TEXT];
-  fprintf(style->file, "%s (%s, offsets are multiples of %" PRId64 ")\n", report->path,
-          report->runtime, report->alignment);
+  pp_print(style->file, "%s (%s, offsets are multiples of %" PRId64 ")", report->path,
+           report->runtime, report->alignment);
+  putc('\n', style->file);
   for (size_t i = 0; i < report->arenas; i++)
     say_arena(report, &report->arena[i], style);
   if (!report->scratch_known && strcmp(report->runtime, "csv") != 0)

@@ -42,17 +42,18 @@ static void describe_floor(const pp_remat_program *it, const pp_style *style) {
   if (!pp_remat_at_floor(it->remat)) {
     fprintf(style->file, "  floor        %s", pp_bytes_text(text, floor));
     if (statement >= 0)
-      fprintf(style->file, ", what statement %d \"%s\" needs alone", statement,
-              pp_program_statement(it->program, statement).name);
+      pp_print(style->file, ", what statement %d \"%s\" needs alone", statement,
+               pp_program_statement(it->program, statement).name);
     fputc('\n', style->file);
     return;
   }
   fputs("  recomputation cannot help: ", style->file);
   if (statement >= 0)
-    fprintf(style->file, "statement %d \"%s\" alone needs %s; only splitting it could\n", statement,
-            pp_program_statement(it->program, statement).name, pp_bytes_text(text, floor));
+    pp_print(style->file, "statement %d \"%s\" alone needs %s; only splitting it could", statement,
+             pp_program_statement(it->program, statement).name, pp_bytes_text(text, floor));
   else
-    fprintf(style->file, "%s exist from the start to the end\n", pp_bytes_text(text, floor));
+    fprintf(style->file, "%s exist from the start to the end", pp_bytes_text(text, floor));
+  fputc('\n', style->file);
 }
 
 static void list_points(const pp_remat_program *it, const pp_style *style) {
@@ -95,9 +96,10 @@ static void describe_chosen(const pp_remat_program *it, const pp_style *style) {
 static void describe_program(const pp_remat_report *report, size_t i, const pp_style *style) {
   const pp_remat_program *it = report->program + i;
   bool single = report->model->programs == 1;
-  fprintf(style->file, "%s%s%s: %d statements, %d of them may run again\n", report->model->path,
-          single ? "" : ", ", single ? "" : report->model->name[i],
-          pp_program_statements(it->program), pp_remat_repeatable(it->remat));
+  pp_print(style->file, "%s%s%s: %d statements, %d of them may run again", report->model->path,
+           single ? "" : ", ", single ? "" : report->model->name[i],
+           pp_program_statements(it->program), pp_remat_repeatable(it->remat));
+  putc('\n', style->file);
   describe_plan(it, style);
   describe_floor(it, style);
   if (pp_remat_at_floor(it->remat))

@@ -2,6 +2,7 @@
 #ifndef PP_REPORT_REPORT_H
 #define PP_REPORT_REPORT_H
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "report/planned.h"
@@ -15,6 +16,12 @@ typedef struct pp_style {
 /* "3200 bytes (3.1 KiB)"; below 1 KiB without the parentheses. */
 #define PP_BYTES_TEXT 64
 const char *pp_bytes_text(char text[PP_BYTES_TEXT], int64_t bytes);
+
+/* Prints as fprintf does, with every control character, which can only come from a name or a path,
+ * as \xNN: a name must not move the cursor or fake a line. Line ends are the caller's: putc. */
+void pp_print(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pp_vprint(FILE *file, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* The report of `peakproof plan` as text (doc/cli.md). */
 void pp_report_text(const pp_planned *planned, const pp_style *style);

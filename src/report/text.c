@@ -63,8 +63,9 @@ static void saving(const pp_style *style, int64_t before, int64_t after) {
 static void one_program(const pp_planned *planned, size_t i, const pp_style *style) {
   char text[PP_BYTES_TEXT];
   const pp_planned_program *it = planned->program + i;
-  fprintf(style->file, "%s: %d statements, %d storages\n", planned->model->path,
-          pp_program_statements(it->program), pp_program_storages(it->program));
+  pp_print(style->file, "%s: %d statements, %d storages", planned->model->path,
+           pp_program_statements(it->program), pp_program_storages(it->program));
+  putc('\n', style->file);
   fprintf(style->file, "  peak before  %s\n", pp_bytes_text(text, it->peak_before));
   fprintf(style->file, "  peak after   %s", pp_bytes_text(text, planned->peak[i]));
   saving(style, it->peak_before, planned->peak[i]);
@@ -79,7 +80,8 @@ static void many_programs(const pp_planned *planned, const pp_style *style) {
   for (size_t i = 0; i < model->programs; i++)
     if ((int)strlen(model->name[i]) > width)
       width = (int)strlen(model->name[i]);
-  fprintf(style->file, "%s: %zu programs\n", model->path, model->programs);
+  pp_print(style->file, "%s: %zu programs", model->path, model->programs);
+  putc('\n', style->file);
   fprintf(style->file, "  %-*s  statements  peak before   peak after  lower bound\n", width,
           "program");
   for (size_t i = 0; i < model->programs; i++) {

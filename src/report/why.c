@@ -113,7 +113,7 @@ static void name_statement(const pp_why *why, pp_index v, FILE *file) {
   pp_statement_info info = pp_program_statement(why->program, v);
   fprintf(file, "statement %d", v);
   if (*info.name)
-    fprintf(file, " \"%s\"", info.name);
+    pp_print(file, " \"%s\"", info.name);
   if (info.line >= 0)
     fprintf(file, " (line %" PRId64 ")", info.line);
 }
@@ -142,7 +142,8 @@ static void list_held(const pp_why *why, const struct peak *peak, FILE *file) {
              h->used ? " *" : "");
     when(why, h->since, true, since, sizeof since);
     when(why, h->until, false, until, sizeof until);
-    fprintf(file, "  %12" PRId64 "  %-32s  %-32s  %s\n", h->bytes, storage, since, until);
+    pp_print(file, "  %12" PRId64 "  %-32s  %-32s  %s", h->bytes, storage, since, until);
+    putc('\n', file);
   }
   if (peak->work)
     fprintf(file, "  %12" PRId64 "  work of the statement itself\n", peak->work);
@@ -219,8 +220,9 @@ pp_status pp_report_why(const pp_why *why, const pp_style *style, pp_error *erro
     free(peak.held);
     return status;
   }
-  fprintf(file, "%s, %s, in the %s order\n", why->path, why->name,
-          why->order ? "planned" : "original");
+  pp_print(file, "%s, %s, in the %s order", why->path, why->name,
+           why->order ? "planned" : "original");
+  putc('\n', file);
   fprintf(file, "  the peak is %s", pp_bytes_text(text, peak.bytes));
   if (peak.step >= 0) {
     fprintf(file, ", in step %d of %d: ", peak.step, pp_program_statements(why->program));
