@@ -24,10 +24,15 @@ def memtrace_path():
 
 
 def preload():
-    """Starts this process again with memtrace preloaded, once. Returns if that is not possible."""
+    """Starts this process again with memtrace preloaded, once. Returns if that is not possible.
+
+    Children that it starts itself (compilers, for one) run without it.
+    """
     from .meter import preloaded
 
     path = memtrace_path()
+    if preloaded() and path and os.environ.get("LD_PRELOAD", "").startswith(path):
+        os.environ["LD_PRELOAD"] = os.environ["LD_PRELOAD"][len(path) :].strip()
     if preloaded() or path is None or os.environ.get("PEAKPROOF_PRELOADED"):
         return
     before = os.environ.get("LD_PRELOAD", "")

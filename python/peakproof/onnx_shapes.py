@@ -130,8 +130,8 @@ def run(options):
         import onnx
         from google.protobuf.message import DecodeError, EncodeError
     except ImportError as error:
-        say(f"onnx-shapes needs the package onnx: {error}")
-        return 70
+        say(f"onnx-shapes needs the Python package onnx: pip install 'onnx>=1.17' ({error})")
+        return 69
     try:
         with open(options.model, "rb") as file:
             data = file.read()
