@@ -1,6 +1,6 @@
 # A certificate whose bound is below its peak is a true one, and says less.
-cp $DATA/programs/hard/layer5x40_1.json g.json
-peakproof plan -q --state-limit 1 g.json -o p.json --certificate proof
+cp $DATA/programs/hard/layer8x100_2.json g.json
+peakproof plan -q --state-limit 10 g.json -o p.json --certificate proof
 try() {
   peakproof verify "$@" g.json p.json proof
   echo "exit $?"
