@@ -8,8 +8,8 @@
 #include "memory.h"
 
 enum {
-  DEFAULT_NODES = 4000000,
-  DEFAULT_WORK = 1000000000,    /* nodes times buffers: a node looks at many of them */
+  DEFAULT_NODES = 8000000,
+  DEFAULT_WORK = 2000000000,    /* nodes times buffers: a node looks at many of them */
   SEARCH_BUFFERS = 20000,       /* with more, one packing takes too long */
   SEARCH_INCIDENCES = 20000000, /* the search lists the buffers of every section */
   PLANNER_BUFFERS = 3000        /* the runtimes' planners are quadratic */
@@ -31,7 +31,11 @@ struct work {
   int32_t *rank;
   int64_t *offset; /* of the strip's buffers, in units */
   pp_packer *packer;
-  int64_t left; /* nodes */
+  struct tactic *tactic;
+  double *weight; /* of all tactics */
+  int64_t left;   /* nodes */
+  int64_t step;   /* units below the best arena to aim at */
+  uint64_t seed;
 };
 
 static double now(void) {
@@ -75,7 +79,7 @@ static void keep(struct work *work, const int64_t *offset) {
 
 static pp_status run_skylines(struct work *work, pp_error *error) {
   for (int p = 0; p < PP_PREFERENCES && !done(work) && !stopped(work); p++) {
-    if (!pp_strip_rank(&work->strip, (enum pp_preference)p, 0, 0, work->rank))
+    if (!pp_strip_rank(&work->strip, (enum pp_preference)p, NULL, 0, 0, work->rank))
       return pp_fail_memory(error);
     pp_status status = pp_skyline_pack(&work->strip, work->rank, work->offset);
     if (status == PP_ERROR_MEMORY)
@@ -112,26 +116,70 @@ static pp_status run_planners(struct work *work, const pp_buffer *buffer, size_t
 
 /* ---- Exact search ---- */
 
-/* How a run goes. */
+/* Ways to run, each with weights of its own that it learns: buffers that were in the way of a
+ * packing are preferred the next time (Joslin, Clements, "Squeaky wheel optimization", 1999). */
 struct tactic {
   enum pp_preference preference;
   enum pp_choice choice;
-  int noise;
+  int noise;    /* for pp_strip_rank */
+  double learn; /* how much blame counts; 0: a plain order, run again and longer */
+  int64_t runs;
+  double *weight;
 };
 
-static pp_status run_packer(struct work *work, int64_t capacity, struct tactic tactic,
-                            uint64_t seed, int64_t nodes, pp_error *error) {
+enum { BURST = 8 }; /* runs of a tactic that learns */
+enum { PAIRS = PP_PREFERENCES * PP_CHOICES, LEARNERS = 2 * PAIRS, TACTICS = LEARNERS + PAIRS };
+
+static bool make_tactics(struct work *work) {
+  static const struct {
+    int noise;
+    double learn;
+  } kinds[] = {{12, 3}, {5, 1}, {0, 0}};
+  size_t n = (size_t)work->strip.count;
+  work->tactic = pp_zalloc(TACTICS, sizeof *work->tactic);
+  work->weight = pp_alloc(TACTICS * n, sizeof *work->weight);
+  if (!work->tactic || !work->weight)
+    return false;
+  for (size_t i = 0; i < TACTICS * n; i++)
+    work->weight[i] = 1;
+  for (int i = 0; i < TACTICS; i++)
+    work->tactic[i] = (struct tactic){.preference = (enum pp_preference)(i % PP_PREFERENCES),
+                                      .choice = (enum pp_choice)(i / PP_PREFERENCES % PP_CHOICES),
+                                      .noise = kinds[i / PAIRS].noise,
+                                      .learn = kinds[i / PAIRS].learn,
+                                      .weight = &work->weight[(size_t)i * n]};
+  return true;
+}
+
+static void learn(struct work *work, struct tactic *tactic) {
+  const int64_t *blame = pp_packer_blame(work->packer);
+  int64_t most = 1;
+  for (int32_t b = 0; b < work->strip.count; b++)
+    if (blame[b] > most)
+      most = blame[b];
+  for (int32_t b = 0; b < work->strip.count; b++) {
+    double kept = (tactic->weight[b] - 1) * 0.9;
+    tactic->weight[b] = 1 + kept + tactic->learn * (double)blame[b] / (double)most;
+  }
+}
+
+static pp_status run_packer(struct work *work, int64_t capacity, struct tactic *tactic,
+                            int64_t nodes, pp_error *error) {
   pp_arena *arena = work->arena;
-  if (!pp_strip_rank(&work->strip, tactic.preference, tactic.noise, seed, work->rank))
+  if (!pp_strip_rank(&work->strip, tactic->preference, tactic->weight, tactic->noise, work->seed++,
+                     work->rank))
     return pp_fail_memory(error);
-  pp_packer_result result = pp_packer_run(work->packer, capacity, work->rank, tactic.choice,
+  pp_packer_result result = pp_packer_run(work->packer, capacity, work->rank, tactic->choice,
                                           nodes < work->left ? nodes : work->left);
   arena->nodes += pp_packer_nodes(work->packer);
   work->left -= pp_packer_nodes(work->packer);
+  tactic->runs++;
   if (result == PP_PACKER_MEMORY)
     return pp_fail_memory(error);
   if (result == PP_PACKER_PACKED)
     keep(work, pp_packer_offsets(work->packer));
+  if (result == PP_PACKER_LIMIT && tactic->learn > 0)
+    learn(work, tactic);
   if (result == PP_PACKER_IMPOSSIBLE) {
     int64_t next = pp_packer_next(work->packer);
     arena->bound = arena->bytes >= 0 && next > arena->bytes ? arena->bytes : next;
@@ -153,57 +201,76 @@ static int64_t luby(int64_t i) {
   }
 }
 
-static struct tactic choose_tactic(int run) {
-  static const int noises[] = {0, 12, 6, 24, 48};
-  return (struct tactic){(enum pp_preference)(run % PP_PREFERENCES),
-                         (enum pp_choice)(run / PP_PREFERENCES % PP_CHOICES),
-                         noises[run / (PP_PREFERENCES * PP_CHOICES) % 5]};
-}
-
-/* Where to aim: at the lower bound, which is usually met, and in every other run somewhat below the
- * best arena, the farther the better that went of late. */
-static int64_t choose_capacity(const struct work *work, int run, int64_t step) {
+/* Where to aim: at the lower bound, which is usually met, or somewhat below the best arena, the
+ * farther the better that went of late. */
+static int64_t choose_capacity(const struct work *work, bool low, int64_t step) {
   const pp_arena *arena = work->arena;
   int64_t wanted = work->options->capacity > arena->bound ? work->options->capacity : arena->bound;
-  if (run % 2 == 0 || arena->bytes < 0 || work->options->capacity > 0 ||
+  if (low || arena->bytes < 0 || work->options->capacity > 0 ||
       step >= (arena->bytes - wanted) / work->strip.unit)
     return wanted;
   return arena->bytes - step * work->strip.unit;
 }
 
-/* Many short runs in different orders find packings that one long run does not; long runs are
- * needed to refute. What worked is tried again. */
-static pp_status search(struct work *work, pp_error *error) {
+/* Runs a tactic some times, and again while it goes well. */
+static pp_status run_burst(struct work *work, struct tactic *tactic, bool low, bool *better,
+                           pp_error *error) {
   pp_arena *arena = work->arena;
+  int64_t base = 500 + 4 * (int64_t)work->strip.count;
+  int count = tactic->learn > 0 ? BURST : 1;
+  *better = false;
+  for (int run = 0; run < count && !done(work); run++) {
+    if (work->left <= 0)
+      arena->limited = true;
+    if (arena->limited || stopped(work))
+      return PP_OK;
+    int64_t capacity = choose_capacity(work, low, work->step), bytes = arena->bytes;
+    int64_t nodes = tactic->learn > 0 ? base : base * luby(1 + tactic->runs);
+    pp_status status = run_packer(work, capacity, tactic, nodes, error);
+    if (status != PP_OK)
+      return status;
+    if (bytes >= 0 && arena->bytes == bytes)
+      continue;
+    *better = true;
+    run = -1;
+    work->step *= 2;
+  }
+  if (!*better && !low && work->step > 1)
+    work->step /= 2;
+  return PP_OK;
+}
+
+/* Many short runs find packings that one long run does not; long runs are needed to refute, though
+ * what short ones refuted is remembered. What worked last is tried again and again. */
+static pp_status search_on(struct work *work, pp_error *error) {
+  struct tactic *good = work->tactic;
+  work->step = 1;
+  for (int i = 0; !done(work) && !work->arena->limited; i++) {
+    struct tactic *tactic = good;
+    bool better;
+    if (i < PAIRS) /* each plain order once */
+      tactic = &work->tactic[LEARNERS + i];
+    else if (i % 3)
+      tactic = &work->tactic[(i - i / 3) % TACTICS];
+    pp_status status = run_burst(work, tactic, i / 2 % 2 == 0, &better, error);
+    if (status != PP_OK)
+      return status;
+    if (better)
+      good = tactic;
+  }
+  return PP_OK;
+}
+
+static pp_status search(struct work *work, pp_error *error) {
   work->left = DEFAULT_WORK / work->strip.count;
   if (work->left > DEFAULT_NODES)
     work->left = DEFAULT_NODES;
   if (work->options->node_limit > 0)
     work->left = work->options->node_limit;
   work->packer = pp_packer_new(&work->strip);
-  if (!work->packer)
+  if (!work->packer || !make_tactics(work))
     return pp_fail_memory(error);
-  int64_t base = 500 + 4 * (int64_t)work->strip.count, step = 1;
-  struct tactic good = choose_tactic(0);
-  for (int run = 0; !done(work); run++) {
-    if (work->left <= 0)
-      arena->limited = true;
-    if (arena->limited || stopped(work))
-      return PP_OK;
-    int64_t capacity = choose_capacity(work, run, step), bytes = arena->bytes;
-    struct tactic tactic = run % 4 == 3 ? good : choose_tactic(run / 2);
-    int64_t nodes = base * luby(1 + run / (2 * PP_PREFERENCES * PP_CHOICES));
-    pp_status status = run_packer(work, capacity, tactic, (uint64_t)run, nodes, error);
-    if (status != PP_OK)
-      return status;
-    if (bytes < 0 || arena->bytes < bytes) {
-      good = tactic;
-      step *= 2;
-    } else if (run % 16 == 15 && step > 1) {
-      step /= 2;
-    }
-  }
-  return PP_OK;
+  return search_on(work, error);
 }
 
 /* ---- All of it ---- */
@@ -265,6 +332,8 @@ pp_status pp_arena_solve(const pp_buffer *buffer, size_t buffers, const pp_arena
     status = finish(&work, buffer, buffers, error);
   pp_packer_free(work.packer);
   pp_strip_free(&work.strip);
+  free(work.tactic);
+  free(work.weight);
   free(work.rank);
   free(work.offset);
   if (status == PP_OK)

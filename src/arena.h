@@ -52,10 +52,11 @@ bool pp_strip_used(const struct pp_strip *strip, const int64_t *offset, int64_t 
 
 /* Orders in which buffers are preferred. */
 enum pp_preference { PP_BY_WIDTH, PP_BY_AREA, PP_BY_HEIGHT, PP_BY_LOAD, PP_PREFERENCES };
-/* Fills rank[buffer] (0 is preferred) with the order `preference`, perturbed the more the larger
- * `noise` is; equal seeds give equal ranks. False when out of memory. */
-bool pp_strip_rank(const struct pp_strip *strip, enum pp_preference preference, int noise,
-                   uint64_t seed, int32_t *rank);
+/* Fills rank[buffer] (0 is preferred) with the order `preference`: by its measure times weight[b]
+ * (NULL: 1), perturbed the more the larger `noise` is. Equal seeds give equal ranks. False when out
+ * of memory. */
+bool pp_strip_rank(const struct pp_strip *strip, enum pp_preference preference,
+                   const double *weight, int noise, uint64_t seed, int32_t *rank);
 
 /* Packs by filling the lowest valley of the skyline with the best ranked buffer that lives inside
  * it: O(n log n). Fills offset (units). PP_ERROR_OVERFLOW: the skyline left int64_t;
@@ -86,6 +87,9 @@ pp_packer_result pp_packer_run(pp_packer *packer, int64_t capacity, const int32_
 const int64_t *pp_packer_offsets(const pp_packer *packer);
 /* After PP_PACKER_IMPOSSIBLE: the smallest capacity above that is not refuted; INT64_MAX: none. */
 int64_t pp_packer_next(const pp_packer *packer);
+/* How often each buffer was still to be placed in a section when the last run found that too much
+ * room is lost there. */
+const int64_t *pp_packer_blame(const pp_packer *packer);
 /* Nodes of the last run. */
 int64_t pp_packer_nodes(const pp_packer *packer);
 

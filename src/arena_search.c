@@ -75,6 +75,7 @@ struct pp_packer {
   int32_t *first_bit; /* of a section: the first place of those that begin there or later */
   uint64_t *present;  /* bits of those that are not placed */
   bool *placed;
+  int64_t *blame;
   int64_t *offset;
   /* Of the valley at hand: per section, candidates that cover it and the sum of their heights; the
    * lowest candidate that ends before it, and that begins behind it. */
@@ -164,6 +165,7 @@ static bool allocate(pp_packer *packer) {
   packer->bit = pp_alloc(n, sizeof *packer->bit);
   packer->first_bit = pp_alloc(m, sizeof *packer->first_bit);
   packer->present = pp_alloc(n / 64 + 1, sizeof *packer->present);
+  packer->blame = pp_alloc(n, sizeof *packer->blame);
   packer->placed = pp_alloc(n, sizeof *packer->placed);
   packer->offset = pp_alloc(n, sizeof *packer->offset);
   packer->covers = pp_alloc(m, sizeof *packer->covers);
@@ -173,7 +175,7 @@ static bool allocate(pp_packer *packer) {
   return packer->begin && packer->beginner && packer->cover_begin && packer->cover &&
          packer->by_rank && packer->kind && packer->seen && packer->floor && packer->slack &&
          packer->left && packer->crossing && packer->bit && packer->first_bit && packer->present &&
-         packer->placed && packer->offset && packer->covers && packer->fill &&
+         packer->blame && packer->placed && packer->offset && packer->covers && packer->fill &&
          packer->lowest_before && packer->lowest_behind;
 }
 
@@ -208,6 +210,7 @@ void pp_packer_free(pp_packer *packer) {
   free(packer->bit);
   free(packer->first_bit);
   free(packer->present);
+  free(packer->blame);
   free(packer->placed);
   free(packer->offset);
   free(packer->covers);
@@ -225,6 +228,10 @@ void pp_packer_free(pp_packer *packer) {
 
 const int64_t *pp_packer_offsets(const pp_packer *packer) {
   return packer->offset;
+}
+
+const int64_t *pp_packer_blame(const pp_packer *packer) {
+  return packer->blame;
 }
 
 int64_t pp_packer_next(const pp_packer *packer) {
@@ -272,6 +279,7 @@ static void start(pp_packer *packer, int64_t capacity) {
     packer->slack[s] =
         pp_strip_units(strip, capacity, strip->section_last_bytes[s]) - strip->load[s];
   }
+  memset(packer->blame, 0, (size_t)strip->count * sizeof *packer->blame);
   memset(packer->placed, 0, (size_t)strip->count * sizeof *packer->placed);
   memset(packer->present, 0, ((size_t)strip->count / 64 + 1) * sizeof *packer->present);
   for (int32_t b = 0; b < strip->count; b++)
@@ -441,6 +449,11 @@ static int64_t lost_step(const pp_packer *packer, const struct valley *valley, i
   return step;
 }
 
+static void blame(pp_packer *packer, int32_t s) {
+  for (int64_t i = packer->cover_begin[s]; i < packer->cover_begin[s + 1]; i++)
+    packer->blame[packer->cover[i]] += !packer->placed[packer->cover[i]];
+}
+
 enum outcome { FINE, RAISED, DEAD, OUT_OF_MEMORY };
 
 /* What the valley allows: raises floors on which nothing can stand, refutes, or asks. */
@@ -454,6 +467,7 @@ static enum outcome look_at(pp_packer *packer, const struct valley *valley, stru
       loss = packer->fill[s] < loss ? loss - packer->fill[s] : 0;
       if (loss > packer->slack[s]) {
         need_slack(packer, s, loss);
+        blame(packer, s);
         return DEAD;
       }
     }

@@ -309,8 +309,8 @@ static void fill_key(const struct pp_strip *strip, enum pp_preference preference
     key->major = (double)strip->height[b];
 }
 
-bool pp_strip_rank(const struct pp_strip *strip, enum pp_preference preference, int noise,
-                   uint64_t seed, int32_t *rank) {
+bool pp_strip_rank(const struct pp_strip *strip, enum pp_preference preference,
+                   const double *weight, int noise, uint64_t seed, int32_t *rank) {
   struct rank_key *key = pp_zalloc((size_t)strip->count, sizeof *key);
   if (!key || (preference == PP_BY_LOAD && !fill_loads(strip, key))) {
     free(key);
@@ -319,10 +319,9 @@ bool pp_strip_rank(const struct pp_strip *strip, enum pp_preference preference, 
   for (int32_t b = 0; b < strip->count; b++) {
     key[b].buffer = b;
     fill_key(strip, preference, b, &key[b]);
-    if (noise) {
-      key[b].major *= jitter(noise, &seed);
-      key[b].minor *= jitter(noise, &seed);
-    }
+    double factor = weight ? weight[b] : 1;
+    key[b].major *= noise ? factor * jitter(noise, &seed) : factor;
+    key[b].minor *= noise ? factor * jitter(noise, &seed) : factor;
   }
   qsort(key, (size_t)strip->count, sizeof *key, compare_ranks);
   for (int32_t i = 0; i < strip->count; i++)
