@@ -88,13 +88,16 @@ def test_child_killed(peakproof, tmp_path):
     """The end of one process is a failed model, not the end of the batch."""
     models = tmp_path / "models"
     models.mkdir()
-    os.mkfifo(models / "a.fifo")
+    reading, writing = os.pipe()  # a model that never ends; a FIFO would be refused
     for name in "bc":
         chain(models / f"{name}.json", 10)
     listed = tmp_path / "list"
-    listed.write_text("".join(f"{models}/{name}\n" for name in ("a.fifo", "b.json", "c.json")))
+    listed.write_text(f"/dev/fd/{reading}\n{models}/b.json\n{models}/c.json\n")
     process = subprocess.Popen(
-        [peakproof.path, "batch", "--jobs", "2", listed], stdout=subprocess.PIPE, text=True
+        [peakproof.path, "batch", "--jobs", "2", listed],
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=(reading,),
     )
     children = f"/proc/{process.pid}/task/{process.pid}/children"
     for _ in range(500):
@@ -109,7 +112,9 @@ def test_child_killed(peakproof, tmp_path):
     os.kill(int(child), signal.SIGKILL)
     shown = process.communicate(timeout=60)[0]
     assert process.returncode == 65
-    assert "a.fifo: ended by signal 9" in shown and "2 planned now" in shown
+    os.close(reading)
+    os.close(writing)
+    assert f"/dev/fd/{reading}: ended by signal 9" in shown and "2 planned now" in shown
 
 
 def test_one_at_a_time(peakproof, tmp_path):
