@@ -126,11 +126,36 @@ static void add(struct token *t, int64_t change) {
 /* ---- Mutations ---- */
 
 static void change_number(struct certificate *c, size_t i) {
+  if (!strcmp(c->token[i].text, "f") || !strcmp(c->token[i].text, "r"))
+    *c->token[i].text ^= 'f' ^ 'r';
   static const int64_t by[] = {1, -1, 2, -2, 3, -3, 5, 10, -10, 100, INT64_MAX, INT64_MIN};
   if (pick(4) == 0)
     snprintf(c->token[i].text, sizeof c->token[i].text, "%zu", pick(12));
   else
     add(&c->token[i], by[pick(pick(4) ? 6 : sizeof by / sizeof *by)]);
+}
+
+/* A line becomes one of another kind that takes such arguments. */
+static void change_kind(struct certificate *c, size_t start) {
+  static const char *const kinds[] = {"ykK", "snd", "dr", "nge", "sa", "bkg", "tx"};
+  const char *kind = kinds[pick(sizeof kinds / sizeof *kinds)];
+  for (int tries = 0; tries < 20 && !strchr(kind, *c->token[start].text); tries++)
+    kind = kinds[pick(sizeof kinds / sizeof *kinds)];
+  *c->token[start].text = kind[pick(strlen(kind))];
+}
+
+/* Moves lines [start, end) to a later or earlier place, mostly a near one. */
+static void move_lines(struct certificate *c, size_t start, size_t end) {
+  size_t size = end - start, to = end;
+  for (size_t lines = 1 + pick(4); lines > 0 && to < c->count; lines--)
+    to = line_end(c, to);
+  if (pick(4) == 0)
+    to = line_start(c, pick(c->count));
+  if (to > start && to < end)
+    return;
+  insert(c, to, start, end);
+  start += to <= start ? size : 0;
+  erase(c, start, start + size);
 }
 
 /* Every `a` becomes `b` and the reverse, in lines that begin with one of `letters`. */
@@ -185,11 +210,11 @@ static size_t make_chain(const oracle_program *p, int64_t weight, char *out, siz
   }
 }
 
-/* Claims more, and adds an invented chain to every exit, or to every base, to show it. */
+/* Claims more, and adds an invented chain to every line of one kind to show it. */
 static void inflate(struct certificate *c, const oracle_program *p) {
   static struct certificate chain;
   static char text[512];
-  char to = "eb"[pick(3) == 0];
+  char to = "eeeebaaKdg"[pick(10)];
   int64_t more = 1 + (int64_t)pick(3);
   if (p->accesses == 0)
     return;
@@ -225,7 +250,7 @@ static void mutate(struct certificate *c, const oracle_program *p) {
   struct token swap;
   if ((c->token[i].before == '\n' || pick(2)) && pick(4)) /* most often a number */
     i = start + (end > start + 1) + pick(end > start + 1 ? end - start - 1 : 1);
-  switch (pick(26)) {
+  switch (pick(30)) {
   case 16:
   case 17:
   case 18:
@@ -264,7 +289,7 @@ static void mutate(struct certificate *c, const oracle_program *p) {
     insert(c, end, start, end);
     break;
   case 11:
-    exchange(c, pick(2) ? "otbe" : "c");
+    exchange(c, pick(3) == 0 ? "c" : pick(2) ? "otbe" : "aykKgsndr");
     break;
   case 12:
     if (c->token[i].before != '\n')
@@ -283,6 +308,15 @@ static void mutate(struct certificate *c, const oracle_program *p) {
     while (end < c->count && *c->token[end].text == 'c')
       end = line_end(c, end);
     erase(c, start, end); /* an exit's line and all of its chains */
+    break;
+  case 26:
+    change_kind(c, start);
+    break;
+  case 27:
+  case 28:
+    while (end < c->count && *c->token[end].text == 'c' && pick(4))
+      end = line_end(c, end);
+    move_lines(c, start, end);
     break;
   default:
     inflate(c, p);

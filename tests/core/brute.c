@@ -1,9 +1,12 @@
-/* brute SEED COUNT [STATEMENTS]: random programs, planned, against brute force (tests/oracle).
+/* brute [--certificates] SEED COUNT [STATEMENTS]: random programs, planned, against brute force
+ * (tests/oracle).
  *
  * Of each program of up to STATEMENTS (16) statements: original peak, floor, peak of the planned
  * order and optimum are those of the definitions; no bound, certified or searched, is above the
  * optimum; the certificate is accepted by the checker with exactly this peak and bound. Says how
- * many were certified optimal, and by which proof. */
+ * many were certified optimal, and by which proof. With --certificates it only writes those that
+ * rest on a search or on probing edges, as records for tests/check/mutate, until there are COUNT.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +95,28 @@ static void check_certificate(const pp_program *program, const pp_plan *plan, ui
   free(text[1]);
 }
 
+/* Returns whether it wrote a record. */
+static bool write_record(const oracle_program *p, const pp_plan *plan, uint64_t seed,
+                         int statements) {
+  if (pp_plan_proof(plan) != PP_PROOF_SEARCH && pp_plan_proof(plan) != PP_PROOF_PROBING)
+    return false;
+  char *text[2], sha256[SHA256_DIGEST_STRING_LENGTH];
+  size_t size[2];
+  pp_error error;
+  FILE *out = open_memstream(&text[0], &size[0]);
+  oracle_print(p, out);
+  fclose(out);
+  SHA256Data((const uint8_t *)text[0], size[0], sha256);
+  out = open_memstream(&text[1], &size[1]);
+  if (pp_certificate_write(plan, sha256, write_stream, out, &error))
+    die(&error);
+  fclose(out);
+  printf("%" PRIu64 " %d %zu\n%s", seed, statements, size[1], text[1]);
+  free(text[0]);
+  free(text[1]);
+  return true;
+}
+
 static void compare(const oracle_program *p, const pp_program *program, const pp_plan *plan,
                     uint64_t seed, struct tally *tally) {
   int order[ORACLE_MAX];
@@ -112,34 +137,44 @@ static void compare(const oracle_program *p, const pp_program *program, const pp
     fail(tally, seed, "the searched bound", pp_plan_searched_bound(plan), optimum);
 }
 
-static void one(uint64_t seed, int statements, struct tally *tally) {
+/* Returns whether a certificate was written. */
+static bool one(uint64_t seed, int statements, bool write, struct tally *tally) {
   oracle_program *p = oracle_random(seed, statements);
   pp_program *program = build(p);
   pp_plan *plan;
   pp_error error;
   if (pp_solve(program, NULL, &plan, &error))
     die(&error);
-  compare(p, program, plan, seed, tally);
-  check_certificate(program, plan, seed, tally);
+  bool written = write && write_record(p, plan, seed, statements);
+  if (!write) {
+    compare(p, program, plan, seed, tally);
+    check_certificate(program, plan, seed, tally);
+  }
   tally->programs++;
   tally->optimal += pp_plan_optimal(plan);
   tally->proof[pp_plan_proof(plan)]++;
   pp_plan_free(plan);
   pp_program_free(program);
   oracle_free(p);
+  return written;
 }
 
 int main(int argc, char **argv) {
+  bool write = argc > 1 && !strcmp(argv[1], "--certificates");
+  argv += write;
+  argc -= write;
   if (argc < 3) {
-    fputs("usage: brute SEED COUNT [STATEMENTS]\n", stderr);
+    fputs("usage: brute [--certificates] SEED COUNT [STATEMENTS]\n", stderr);
     return 64;
   }
   uint64_t seed = strtoull(argv[1], NULL, 10);
   long count = atol(argv[2]);
   int statements = argc > 3 ? atoi(argv[3]) : 16;
   struct tally tally = {0};
-  for (long i = 0; i < count && tally.failed < 20; i++)
-    one(seed + (uint64_t)i, statements, &tally);
+  for (long i = 0; i < count && tally.failed < 20; seed++)
+    i += one(seed, statements, write, &tally) || !write;
+  if (write)
+    return fflush(stdout) != 0;
   printf("note: %ld of %ld certified optimal:", tally.optimal, tally.programs);
   for (pp_proof_kind kind = 0; kind <= PP_PROOF_SEARCH; kind++)
     printf(" %s %ld", pp_proof_name(kind), tally.proof[kind]);
