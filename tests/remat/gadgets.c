@@ -331,8 +331,9 @@ static void partition(uint64_t seed, int groups, bool joint) {
                                       : pp_remat_fixed(&facts, NULL, &limits, &front, &statistics);
   verdict(result == PP_REMAT_DONE && check_partition(&front, b, groups, can),
           joint ? "3-partition over all orders" : "3-partition in its order", seed);
-  printf("note: 3-partition, %d groups, %s: %s, %" PRId64 " states\n", groups,
-         joint ? "all orders" : "its order", can ? "yes" : "no", statistics.states);
+  if (groups > 2)
+    printf("note: 3-partition, %d groups, %s: %s, %" PRId64 " states\n", groups,
+           joint ? "all orders" : "its order", can ? "yes" : "no", statistics.states);
   pp_front_free(&front);
   pp_remat_facts_free(&facts);
   pp_program_free(program);
