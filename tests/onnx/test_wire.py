@@ -148,3 +148,12 @@ def test_deep_bodies(tools, tmp_path):
     path = tools.save(field(1, 8) + field(7, data), tmp_path / "m.onnx")
     done = tools.run(tools.peakproof, "plan", path)
     assert done.returncode == 65 and "more than 100 messages" in done.stderr
+
+
+def test_empty_graph(tools, tmp_path):
+    """Two bytes are a model; found by libFuzzer (an offset from no nodes at all)."""
+    path, output = tools.save(b"\x3a\x00", tmp_path / "m.onnx"), tmp_path / "out.onnx"
+    report = tools.plan(path, "-o", output)
+    assert report["programs"][0]["statements"] == 0
+    tools.permute(path, 1, output)
+    assert output.read_bytes() == b"\x3a\x00"

@@ -1,0 +1,204 @@
+"""Arenas of .tflite models: lifetimes, TFLM's plan in the file, what the runtime makes of it."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import flatbuffer
+import pytest
+from conftest import HERE, load, models, used
+
+SLOW = ("mlpm_edsr", "mp_knift", "pinto_unet")  # seconds to minutes an invocation in tflite-micro
+
+
+def buffers(arena):
+    """The buffers of a report's arena: first, last, bytes, offset."""
+    return [(b["first"], b["last"], b["bytes"], b["offset"]) for b in arena["buffers"]]
+
+
+@pytest.mark.parametrize("runtime, alignment", [("tflm", 16), ("litert", 64), ("8", 8)])
+def test_minimal_in_every_model(tool, model, runtime, alignment):
+    report = tool.report(model, "--runtime", runtime)
+    for arena in report["arenas"]:
+        assert used(buffers(arena), alignment) == arena["arena"]
+        assert arena["minimal"], (arena["lower_bound"], arena["arena"])
+        assert arena["peak"] == load(buffers(arena)) <= arena["arena"]
+        assert arena.get("greedy", arena["arena"]) >= arena["arena"] - alignment + 1
+
+
+def difference(before, after):
+    """The positions (ints) at which bytes `after` differ from the beginning `before` of them."""
+    return [i for i in range(len(before)) if before[i] != after[i]]
+
+
+def test_plan_moves_no_other_byte(tool, tmp_path, model):
+    out, again = tmp_path / "out.tflite", tmp_path / "again.tflite"
+    report = tool.report(model, "-o", out)
+    before, after = model.read_bytes(), out.read_bytes()
+    plan = flatbuffer.plan(after)
+    offsets = {b["tensor"]: b["offset"] for b in report["arenas"][0]["buffers"]}
+    assert len(plan) == sum(len(s["tensors"]) for s in flatbuffer.subgraphs(after))
+    kept = [t for t, offset in offsets.items() if plan[t] != offset]
+    assert all(plan[t] == -1 for t in kept) and (not kept or len(flatbuffer.subgraphs(after)) > 1)
+    assert all(offset == -1 or t in offsets for t, offset in enumerate(plan))
+    if flatbuffer.same_root(before, after):
+        # The root's list of metadata, the buffer in the list of buffers, its number in a tensor.
+        assert len({i // 4 for i in difference(before, after)}) <= 3
+    else:
+        shift = len(after) - len(before)
+        assert shift % 64 == 0 and after[:4] != before[:4] and after[4:8] == before[4:8]
+        assert after[8 + shift :] == before[8:] or flatbuffer.data_behind(before)
+    assert flatbuffer.described(before) == flatbuffer.described(after)
+    # Planning the planned file again gives the same plan, and does not let it grow much.
+    tool.run(out, "-o", again)
+    assert flatbuffer.plan(again.read_bytes()) == plan
+
+
+def run_tflm(path, runs):
+    """What tflm_run.py says of a model: a dict, or the reason (str) why TFLM does not run it."""
+    done = subprocess.run(
+        [sys.executable, HERE / "tflm_run.py", path, "7", str(runs)], capture_output=True, text=True
+    )
+    return done.stderr if done.returncode else json.loads(done.stdout)
+
+
+# Scratch that the reference kernels ask for, by operator: RFFT (its length in int16), SVDF (filters
+# and units in int32), LSTM (four gates of its state in int16). All other models ask for none.
+SCRATCH = {
+    "tflm_audio_preproc_int8": {3: [1024]},
+    "tflm_keyword_scrambled_8bit": {i: [256, 256] for i in (1, 3, 5, 7)}
+    | {i: [128, 128] for i in (9, 10, 11)},
+    "tflm_mnist_lstm_int8": {0: [40] * 4},
+    "coral_keras_lstm": {1: [40] * 4},
+}
+
+
+def test_tflm_runs_the_plan(tool, tmp_path, model):
+    pytest.importorskip("tflite_micro")
+    if model.stem.startswith(SLOW[0]):
+        pytest.skip("takes many minutes in tflite-micro's reference kernels")
+    runs = 1 if model.stem.startswith(SLOW) else 3
+    stock = run_tflm(model, runs)
+    if isinstance(stock, str):
+        pytest.skip("tflite-micro refuses it: " + stock.strip().splitlines()[-1])
+    table, out = tmp_path / "scratch.csv", tmp_path / "out.tflite"
+    scratch = SCRATCH.get(model.stem, {})
+    table.write_text(
+        "operator,bytes\n" + "".join(f"{i},{n}\n" for i, all_of in scratch.items() for n in all_of)
+    )
+    arena = tool.report(model, "--scratch", table, "-o", out)["arenas"][0]
+    assert stock["head"] == arena["greedy"]
+    planned = run_tflm(out, runs)
+    assert planned["outputs"] == stock["outputs"]
+    assert planned["head"] == arena["promised"] <= stock["head"]
+
+
+def some_model(name):
+    found = [path for path in models() if path.stem == name]
+    if not found:
+        pytest.skip(f"{name} is not there")
+    return found[0]
+
+
+BAD_PLANS = {
+    "header-cut-short": lambda plan: plan[:8],
+    "last-offset-missing": lambda plan: plan[:-4],
+    "half-an-offset-missing": lambda plan: plan[:-2],
+    "one-offset-more": lambda plan: plan + plan[-4:],
+    "count-too-small": lambda plan: plan[:8] + (1).to_bytes(4, "little") + plan[12:],
+    "count-too-large": lambda plan: plan[:8] + (1 << 31).to_bytes(4, "little") + plan[12:],
+    "empty": lambda plan: b"",
+    "offset-below-minus-one": lambda plan: (
+        plan[:12] + (0xFFFFFFFE).to_bytes(4, "little") + plan[16:]
+    ),
+    "tensors-share-bytes": lambda plan: plan[:12] + b"\0" * (len(plan) - 12),
+    "misaligned": lambda plan: plan[:12] + (8).to_bytes(4, "little") + plan[16:],
+}
+
+
+@pytest.mark.parametrize("name", BAD_PLANS)
+def test_wrong_plan_is_refused(tool, tmp_path, name):
+    good, bad, out = (tmp_path / f"{n}.tflite" for n in ("good", "bad", "out"))
+    tool.run(some_model("gap_ring"), "-o", good)
+    data = good.read_bytes()
+    at, size = flatbuffer.plan_place(data)
+    block = BAD_PLANS[name](data[at : at + size])
+    # The block goes to the end of the file, where any length fits.
+    bad.write_bytes(flatbuffer.replace_plan(data, block))
+    done = tool.run(bad, "-o", out, code=65)
+    assert "OfflineMemoryAllocation" in done.stderr or "offline memory plan" in done.stderr
+    assert not out.exists()
+
+
+def test_scratch(tool, tmp_path):
+    model = some_model("gap_ring")
+    table, out = tmp_path / "scratch.csv", tmp_path / "out.tflite"
+    table.write_text("# measured\nsubgraph,operator,bytes\n0,1,100\n0,1,50\n0,3,1000\n")
+    arena = tool.report(model, "--scratch", table, "-o", out)["arenas"][0]
+    scratch = [b["bytes"] for b in arena["buffers"] if "tensor" not in b]
+    assert scratch == [112 + 64, 1008] and arena["scratch"] == sum(scratch)
+    assert arena["arena"] <= arena["promised"] or arena["promised"] <= arena["arena"]
+    assert used(buffers(arena), 16) == arena["arena"] >= arena["promised"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "bytes\n", "operator,bytes\n99,5\n", "operator,bytes\n1\n", "operator,bytes\n1,-5\n"],
+)
+def test_bad_scratch(tool, tmp_path, text):
+    table = tmp_path / "scratch.csv"
+    table.write_text(text)
+    if text == "":
+        tool.run(some_model("gap_ring"), "--scratch", table)
+    else:
+        tool.run(some_model("gap_ring"), "--scratch", table, code=65)
+
+
+def test_header_compiles(tool, tmp_path):
+    header, source = tmp_path / "arena.h", tmp_path / "arena.c"
+    report = tool.report(some_model("gap_ring"), "--c-header", header)
+    source.write_text(
+        '#include "arena.h"\n'
+        f"int main(void) {{ return peakproof_arena_BYTES == {report['arena']} &&"
+        " peakproof_arena[0].offset % peakproof_arena_ALIGNMENT == 0 ? 0 : 1; }\n"
+    )
+    program = tmp_path / "arena"
+    subprocess.run(
+        ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", program, source], check=True
+    )
+    subprocess.run([program], check=True)
+
+
+def test_picture(tool, tmp_path):
+    picture = tmp_path / "arena.svg"
+    report = tool.report(some_model("gap_ring"), "--svg", picture)
+    root = xml.etree.ElementTree.parse(picture).getroot()
+    titles = [e for e in root.iter() if e.tag.endswith("title")]
+    assert len(titles) == sum(b["bytes"] > 0 for b in report["arenas"][0]["buffers"])
+
+
+def test_budget(tool):
+    model = some_model("gap_ring")
+    assert tool.report(model, "--budget", "4000")["budget"]["fits"]
+    assert not tool.report(model, "--budget", "3999", code=1)["budget"]["fits"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--runtime", "cuda"],
+        ["--runtime", "0"],
+        ["--runtime", "tflm", "--program", "subgraph0"],
+        ["--budget", "some"],
+        ["--node-limit", "0"],
+        [],
+    ],
+)
+def test_usage(tool, arguments):
+    tool.run(*arguments, *([some_model("gap_ring")] if arguments else []), code=64)
+
+
+def test_missing(tool, tmp_path):
+    tool.run(tmp_path / "none.tflite", code=66)
+    tool.run(some_model("gap_ring"), "-o", tmp_path / "no/such/folder.tflite", code=73)
