@@ -453,7 +453,7 @@ static void test_options(void) {
              pp_arena_bytes(arena) <= bytes && pp_arena_nodes(arena) == 0,
          "a capacity that the heuristics meet", 0);
   pp_arena_free(arena);
-  pp_arena *again;
+  pp_arena *again = NULL;
   options = (pp_arena_options){.node_limit = 20000};
   report(pp_arena_solve(buffer, 200, &options, &arena, NULL) == PP_OK &&
              pp_arena_solve(buffer, 200, &options, &again, NULL) == PP_OK &&
