@@ -69,7 +69,8 @@ static bool merge(struct labels *list, const struct pp_elimination_label *b, siz
       spare->items[--used] = *x;
   }
   spare->count = room - used;
-  memmove(spare->items, spare->items + used, spare->count * sizeof *b);
+  if (spare->count)
+    memmove(spare->items, spare->items + used, spare->count * sizeof *b);
   struct labels other = *list;
   *list = *spare;
   *spare = other;

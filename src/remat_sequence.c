@@ -127,7 +127,8 @@ bool pp_sequence_prune(const struct pp_remat_facts *facts, struct pp_sequence *s
   }
   if (done) {
     sequence->run.count = count - kept;
-    memmove(run, run + kept, sequence->run.count * sizeof *run);
+    if (sequence->run.count)
+      memmove(run, run + kept, sequence->run.count * sizeof *run);
   }
   pp_demand_free(&demand);
   free(left);

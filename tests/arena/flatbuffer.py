@@ -90,10 +90,6 @@ def replace_plan(data, block):
     return bytes(out + struct.pack("<I", len(block)) + block)
 
 
-def same_root(before, after):
-    return before[:8] == after[:8]
-
-
 def data_behind(data):
     """Whether some buffer's data lies behind the FlatBuffer."""
     return any(field(data, b, 1) for b in tables(data, root(data), 4))
