@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """The corpus on real torch: models in several modes, measured, permuted, verified, compared.
 
-    bench/inductor_corpus.py run [--only NAME ...] [--limit N]   what is recorded is skipped
-    bench/inductor_corpus.py table                               writes bench/results/inductor.md
+    bench/inductor_corpus.py run [--only NAME ...] [--limit N] [--again]
+    bench/inductor_corpus.py table                      writes bench/results/inductor.md
 
-Each configuration runs in its own process with memtrace preloaded and appends one JSON line to
-bench/results/inductor.jsonl. Sizes in bytes, times in seconds. `own_road` is the compiler's own
-way to the same order: handed back through _post_fusion_custom_pass, the code generated again.
+`run` skips what is recorded; `--again` only what this commit's code recorded. Each configuration
+runs in its own process with memtrace preloaded and leaves one JSON line, which replaces its older
+one, in bench/results/inductor.jsonl. Sizes in bytes, times in seconds (cpu: of all threads and
+child processes). `own_road` is the compiler's own way to the same order: handed back through
+_post_fusion_custom_pass, the code generated again.
+
+`commit` in a line is the last commit of the package's sources (CORPUS_COMMIT overrides it: say
+what is installed). TORCHINDUCTOR_CACHE_DIR is shared by the configurations: kernels that two have
+in common are compiled once, so compile seconds err on the low side.
 """
 
 import argparse
@@ -24,18 +30,49 @@ PAIRS, PAIR_SECONDS = 41, 6.0  # interleaved timings of stock and permuted: at m
 
 
 def configurations():
-    """(model, mode), the quick ones to compile first."""
-    from models import MODELS, sequence
+    """(model, mode): what the issues name first, then the quick ones to compile first."""
+    from models import MODELS, public, sequence
 
+    seen = set()
+    for name, mode in [*FIRST, *deeplabs("mnv3", "r50"), *TRAINED, *deeplabs("r101")]:
+        if name in MODELS and (name, mode) not in seen:
+            seen.add((name, mode))
+            yield name, mode
     first = [name for name in MODELS if name in sequence.MODELS]
-    rest = [name for name in MODELS if name not in sequence.MODELS]
+    rest = [n for n in MODELS if n not in sequence.MODELS and n not in public.MODELS]
+    more = [n for n in public.MODELS if "deeplab" not in n]
     for names, modes in (
         (first, ("infer", "train", "frozen")),
         (rest, ("frozen", "infer", "train")),
+        (more, ("frozen", "infer", "train")),
     ):
         for mode in modes:
             for name in names:
-                yield name, mode
+                if (name, mode) not in seen:
+                    yield name, mode
+
+
+FIRST = [("tv_deeplabv3_r50_224", "infer"), ("tv_googlenet_224", "infer")]
+FIRST += [("tv_resnet18_64", "train"), ("tv_googlenet_224", "frozen")]
+TRAINED = ["unet", "tv_squeezenet1_1_96", "randwire", "convnext", "tv_alexnet_96", "hf_bert"]
+TRAINED += ["tv_vgg11_bn_64", "tv_shufflenet_v2_x0_5_96", "tv_googlenet_64x2", "hf_t5", "pnasnet"]
+TRAINED += ["tv_mobilenet_v3_small_96", "nasnet", "tv_mnasnet0_5_96", "hf_gpt2", "timm_dla34"]
+TRAINED += ["tv_densenet121_64", "tv_resnet18_96", "tv_deeplabv3_mnv3_64x2"]
+TRAINED = [(name, "train") for name in TRAINED]
+
+
+def deeplabs(*backbones):
+    from models.public import SIZES
+
+    for backbone in backbones:
+        for size in SIZES:
+            for mode in ("frozen", "infer"):
+                yield f"tv_deeplabv3_{backbone}_{size}", mode
+
+
+def without_own_road(name):
+    """The larger DeepLabs: compiling them a second time takes minutes."""
+    return name.startswith("tv_deeplabv3") and not name.endswith(("_128", "r50_224", "64x2"))
 
 
 # -- one configuration, in its own process --------------------------------------------------------
@@ -76,6 +113,7 @@ def time_pairs(optimizer, originals, held):
 
     if optimizer.result.function is None:
         return
+    whole = time.perf_counter()
     stock, permuted = optimizer.stock, optimizer.result.function
     ratios, best, begin = [], {0: float("inf"), 1: float("inf")}, time.perf_counter()
     for k in range(PAIRS):
@@ -93,6 +131,26 @@ def time_pairs(optimizer, originals, held):
     low, middle, high = statistics.quantiles(ratios, n=4)
     optimizer.report.seconds["ratio"] = [low, middle, high]
     optimizer.report.seconds["best"] = [best[0], best[1]]
+    optimizer.report.seconds["timing"] = time.perf_counter() - whole
+
+
+def cpu_seconds():
+    """Of this process and all that it started: compilers, a pool of compilers."""
+    children, used = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(pid))
+        used[int(pid)] = sum(map(int, fields[11:15]))
+    total, stack = 0, [os.getpid()]
+    while stack:
+        pid = stack.pop()
+        total += used.get(pid, 0)
+        stack += children.get(pid, [])
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 def measure(name, mode):
@@ -102,15 +160,33 @@ def measure(name, mode):
 
     torch._inductor.config.freezing = mode == "frozen"
     step = build(name, mode)
-    start = time.perf_counter()
+    ours = {"seconds": 0.0, "cpu": 0.0}
+    start, start_cpu = time.perf_counter(), cpu_seconds()
     with peakproof.optimize(inspect=time_pairs) as session:
+        optimize = session.optimize
+
+        def timed(dispatcher, args):
+            before, before_cpu = time.perf_counter(), cpu_seconds()
+            result = optimize(dispatcher, args)
+            ours["seconds"] += time.perf_counter() - before
+            ours["cpu"] += cpu_seconds() - before_cpu
+            return result
+
+        session.optimize = timed
         step()
-    whole = time.perf_counter() - start
-    ours = sum(
-        v for r in session.results for v in r.report.seconds.values() if isinstance(v, float)
-    )
-    peaks = session.step_peaks(step)
-    return session, {"compile_seconds": whole - ours, "our_seconds": ours, "step": peaks}
+    facts = {
+        "compile_seconds": time.perf_counter() - start - ours["seconds"],
+        "compile_cpu_seconds": cpu_seconds() - start_cpu - ours["cpu"],
+        "our_seconds": phases(session),
+    }
+    facts["step"] = session.step_peaks(step)
+    return session, facts
+
+
+def phases(session):
+    """Seconds of profiling, planning and verifying, without the timing of pairs."""
+    found = [r.report.seconds for r in session.results]
+    return sum(v for s in found for k, v in s.items() if isinstance(v, float) and k != "timing")
 
 
 def own_road(name, mode, session):
@@ -213,6 +289,8 @@ def one(name, mode):
     if os.environ.get("CORPUS_SAVE"):
         session.save(os.path.join(os.environ["CORPUS_SAVE"], f"{name}.{mode}"))
     line = {"model": name, "mode": mode, "torch": torch.__version__, "meter": meter().name}
+    line["commit"] = commit()
+    line["date"] = time.strftime("%Y-%m-%d", time.gmtime())
     line["threads"] = torch.get_num_threads()
     line.update(facts)
     line["programs"] = [vars(r.report) for r in session.results]
@@ -228,6 +306,8 @@ def one(name, mode):
     )
     for p, found in pairs(line["programs"], with_splits(name, mode)):
         p["split"] = {k: found[k] for k in keys}
+    if without_own_road(name):
+        return line
     try:
         again, handed = own_road(name, mode, session)
     except Exception as e:
@@ -254,35 +334,72 @@ def recorded():
         return [json.loads(line) for line in f if line.strip()]
 
 
+def record(line):
+    """Adds a line, in the place of the older one. A failure does not replace a result."""
+    lines, key = recorded(), (line["model"], line["mode"])
+    at = next((i for i, x in enumerate(lines) if (x["model"], x["mode"]) == key), None)
+    if at is None:
+        lines.append(line)
+    elif "error" not in line:
+        lines[at] = line
+    else:
+        lines[at]["retry"] = {"commit": line["commit"], "error": line["error"]}
+    temporary = LINES + ".new"
+    with open(temporary, "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(x) + "\n" for x in lines)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(temporary, LINES)
+
+
+def commit():
+    """The last commit of the sources that make the package."""
+    if "CORPUS_COMMIT" in os.environ:
+        return os.environ["CORPUS_COMMIT"]
+    command = ["git", "-C", HERE, "log", "-1", "--format=%h", "--"]
+    command += [os.path.join("..", d) for d in ("python", "src", "include", "memtrace")]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def finished(line, options):
+    """Whether a recorded line is to stay: with --again, if this commit's code made or tried it."""
+    made = [line.get("commit"), line.get("retry", {}).get("commit")]
+    return not options.again or commit() in made
+
+
 def run(options):
     from peakproof.__main__ import memtrace_path
 
     os.makedirs(os.path.dirname(LINES), exist_ok=True)
-    done = {(r["model"], r["mode"]) for r in recorded()}
+    done = {(r["model"], r["mode"]) for r in recorded() if finished(r, options)}
     env = dict(os.environ, LD_PRELOAD=memtrace_path() or "", PEAKPROOF_PRELOADED="1")
     env.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads hurt on a shared machine
     count = 0
     for name, mode in configurations():
         if (name, mode) in done or (options.only and name not in options.only):
             continue
+        if options.modes and mode not in options.modes:
+            continue
         if options.limit and count >= options.limit:
             break
         count += 1
         start = time.time()
         command = [sys.executable, os.path.abspath(__file__), "one", name, mode]
+        limit = options.time_limit
+        line = {"model": name, "mode": mode, "commit": commit()}
         try:
-            out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
+            out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
             lines = [x for x in out.stdout.splitlines() if x.startswith("{")]
-            line = (
-                lines[-1]
-                if lines
-                else json.dumps({"model": name, "mode": mode, "error": (out.stderr or "")[-400:]})
-            )
+            if lines:
+                line = json.loads(lines[-1])
+            else:
+                line["error"] = (out.stderr or "no output")[-400:]
         except subprocess.TimeoutExpired:
-            line = json.dumps({"model": name, "mode": mode, "error": "over 900 seconds"})
-        with open(LINES, "a", encoding="utf-8") as f:
-            f.write(line + "\n")
-        print(f"{name} {mode} {time.time() - start:.0f} s", flush=True)
+            line["error"] = f"over {limit} seconds"
+        record(line)
+        print(
+            f"{name} {mode} {time.time() - start:.0f} s {line.get('error', '')[-80:]}", flush=True
+        )
 
 
 # -- the table ------------------------------------------------------------------------------------
@@ -400,7 +517,10 @@ def main():
     verbs = p.add_subparsers(dest="verb", required=True)
     r = verbs.add_parser("run")
     r.add_argument("--only", nargs="*")
+    r.add_argument("--modes", nargs="*")
     r.add_argument("--limit", type=int, default=0)
+    r.add_argument("--again", action="store_true")
+    r.add_argument("--time-limit", type=int, default=900, help="seconds for a configuration")
     o = verbs.add_parser("one")
     o.add_argument("model")
     o.add_argument("mode")
