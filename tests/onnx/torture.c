@@ -1,10 +1,14 @@
-/* torture MODEL [--from BYTE] [--to BYTE] [--flips all] [--sample N SEED] - hostile ONNX files.
+/* torture MODEL [--from BYTE] [--to BYTE] [--flips all] [--repeats] [--sample N SEED] - hostile
+ * ONNX files. torture MODEL --cut OUT - the model with the data of its tensors cut to a few bytes.
  *
  * Every byte of MODEL's structure (all but the data of tensors) takes other values, and MODEL is
  * cut short at every length up to 4 KiB; each such file goes through all that peakproof does
- * (../tflite/exercise.c). Bytes from <= b < to only, if given; with --sample, N of all cases drawn
- * with SEED. Build it with sanitizers. Prints how many files there were, how many were refused, and
- * exits with 0; anything else aborts. */
+ * (../tflite/exercise.c). A byte inside a text takes one other value only: a name that differs
+ * there is another name, whichever it is; its first and last byte take all. Nodes, initialisers
+ * and descriptions of values that are alike but for their names and numbers are repeats: three of
+ * a kind are done, the others with --repeats, and then they alone. Bytes from <= b < to only, if
+ * given; with --sample, N of all cases drawn with SEED. Build it with sanitizers. Prints how many
+ * files there were, how many were refused, and exits with 0; anything else aborts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +16,7 @@
 
 #include "exercise.h"
 #include "format/onnx_wire.h"
+#include "memory.h"
 #include "onnx.pb-c.h"
 
 enum { CUTS = 4096 };
@@ -20,11 +25,16 @@ enum { CUTS = 4096 };
 static const uint8_t flips[] = {0x01, 0x80, 0xff, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40};
 enum { FLIPS = sizeof flips, FEW = 3 };
 
+enum { DATA, TEXT, STRUCTURE, REPEAT = 4 }; /* REPEAT comes on top */
+enum { KEPT = 4 }; /* bytes of data that count as structure, and that --cut leaves */
+
 struct torture {
-  uint8_t *bytes, *structure; /* structure: 0 for data of tensors */
+  uint8_t *bytes, *structure; /* structure: what each byte is */
   size_t size, from, to;
   int flips;
   uint64_t sample, seed, tried, refused;
+  const char *cut;
+  bool repeats;
 };
 
 static void try(struct torture *torture, size_t size, uint64_t seed) {
@@ -38,38 +48,170 @@ static void flip(struct torture *torture, size_t at, int which) {
   torture->bytes[at] ^= flips[which];
 }
 
-/* Payloads that nothing is read from: bytes and packed numbers, all but their first few. */
-static void mark_data(struct torture *torture, const ProtobufCFieldDescriptor *known,
-                      const pp_wire_field *field) {
-  bool data = known->type == PROTOBUF_C_TYPE_BYTES || known->type != PROTOBUF_C_TYPE_STRING;
-  if (data && field->type == WIRE_BYTES && field->end - field->body > 8)
-    memset(torture->structure + field->body + 4, 0, field->end - field->body - 4);
+/* ---- What is structure ---- */
+
+/* Payloads of tensors, which nothing is read from: bytes and packed numbers, all but their first
+ * few. (Names are texts; attributes are bytes, but some are read.) */
+static bool is_data(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *known,
+                    const pp_wire_field *field) {
+  return type == &onnx__tensor_proto__descriptor && known &&
+         known->type != PROTOBUF_C_TYPE_MESSAGE && known->type != PROTOBUF_C_TYPE_STRING &&
+         field->type == WIRE_BYTES && field->end - field->body > 2 * KEPT;
 }
 
-/* As pp_wire_check goes through a message. */
-static void mark(struct torture *torture) {
-  struct {
-    const ProtobufCMessageDescriptor *type;
-    size_t end;
-  } stack[100] = {{&onnx__model_proto__descriptor, torture->size}};
+static void mark_field(struct torture *torture, const ProtobufCFieldDescriptor *known,
+                       const pp_wire_field *field, bool data) {
+  size_t size = field->end - field->body;
+  if (data)
+    memset(torture->structure + field->body + KEPT, DATA, size - KEPT);
+  else if (known && known->type == PROTOBUF_C_TYPE_STRING && size > 2)
+    memset(torture->structure + field->body + 1, TEXT, size - 2);
+}
+
+/* A field with a length (at byte `length`) and a payload, less `cut` bytes. */
+struct record {
+  size_t length, body, end, cut;
+  uint32_t parent;
+  bool data; /* or a message */
+};
+
+enum { KINDS = 1 << 16, ALIKE = 3 };
+
+struct records {
+  PP_VECTOR(struct record) list;
+  uint8_t seen[KINDS]; /* per hash of a kind: how many there were, at most ALIKE */
+};
+
+static size_t varint_size(uint64_t value) {
+  size_t size = 1;
+  for (; value > 127; value >>= 7)
+    size++;
+  return size;
+}
+
+static void add_record(const struct torture *torture, struct records *records,
+                       const pp_wire_field *field, uint32_t parent, bool data) {
+  struct record record = {field->at, field->body, field->end, 0, parent, data};
+  if (!PP_ROOM(&records->list))
+    abort();
+  while (record.length < record.body && torture->bytes[record.length++] & 0x80)
+    ; /* behind the tag */
+  /* Whole numbers of 4 or 8 bytes; of packed varints the last are left, which end. */
+  record.cut = data ? (record.end - record.body - KEPT) / 8 * 8 : 0;
+  records->list.items[records->list.count++] = record;
+}
+
+struct message {
+  const ProtobufCMessageDescriptor *type;
+  size_t end;
+  uint32_t record;
+  uint64_t kind; /* of a part of a graph: what fields it has; 0: of anything else */
+};
+
+static void mix(uint64_t *hash, const void *bytes, size_t size) {
+  for (size_t i = 0; i < size; i++) /* FNV-1a */
+    *hash = (*hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3;
+}
+
+/* A field of a message adds to the kind of the part of a graph that it is in. */
+static void mix_field(const struct torture *torture, struct message *stack, size_t depth,
+                      const pp_wire_field *field) {
+  uint32_t what[] = {(uint32_t)depth, field->number, field->type};
+  for (size_t d = depth; d--;) {
+    if (!stack[d].kind)
+      continue;
+    mix(&stack[d].kind, what, sizeof what);
+    if (d == depth - 1 && stack[d].type == &onnx__node_proto__descriptor && field->number == 4)
+      mix(&stack[d].kind, torture->bytes + field->body, field->end - field->body);
+  }
+}
+
+/* The message is over: if there were enough of its kind, all of it repeats them. */
+static void leave(struct torture *torture, struct records *records, const struct message *message) {
+  const struct record *record = records->list.items + message->record;
+  uint8_t *seen = records->seen + message->kind % KINDS;
+  if (!message->kind)
+    return;
+  if (*seen < ALIKE)
+    ++*seen;
+  else
+    for (size_t at = record->length; at < record->end; at++)
+      torture->structure[at] |= REPEAT;
+}
+
+/* Goes through the model as pp_wire_check does; marks it, lists its messages and data, outer ones
+ * first. */
+static void mark(struct torture *torture, struct records *records) {
+  struct message stack[100] = {{&onnx__model_proto__descriptor, torture->size, 0, 0}};
   size_t depth = 1, at = 0;
-  memset(torture->structure, 1, torture->size);
+  memset(torture->structure, STRUCTURE, torture->size);
+  add_record(torture, records, &(pp_wire_field){.end = torture->size}, 0, false);
   while (depth) {
     pp_wire_field field;
     if (!pp_wire_step(torture->bytes, stack[depth - 1].end, &at, &field)) {
-      depth--;
+      leave(torture, records, stack + --depth);
       continue;
     }
+    const ProtobufCMessageDescriptor *type = stack[depth - 1].type;
     const ProtobufCFieldDescriptor *known =
-        protobuf_c_message_descriptor_get_field(stack[depth - 1].type, field.number);
-    if (known && known->type != PROTOBUF_C_TYPE_MESSAGE) {
-      mark_data(torture, known, &field);
-    } else if (known) {
-      at = field.body;
-      stack[depth].type = known->descriptor;
-      stack[depth++].end = field.end;
-    }
+        protobuf_c_message_descriptor_get_field(type, field.number);
+    bool data = is_data(type, known, &field), in_graph = type == &onnx__graph_proto__descriptor;
+    mark_field(torture, known, &field, data);
+    mix_field(torture, stack, depth, &field);
+    if (data || (known && known->type == PROTOBUF_C_TYPE_MESSAGE))
+      add_record(torture, records, &field, stack[depth - 1].record, data);
+    if (!known || known->type != PROTOBUF_C_TYPE_MESSAGE)
+      continue;
+    at = field.body;
+    stack[depth++] =
+        (struct message){known->descriptor, field.end, (uint32_t)records->list.count - 1,
+                         in_graph ? field.number : 0};
   }
+}
+
+/* ---- Cutting the data ---- */
+
+/* Lengths shrink from the inside out, and may need fewer bytes themselves. */
+static void sum_cuts(const struct records *records) {
+  for (size_t i = records->list.count; i-- > 1;) {
+    const struct record *record = records->list.items + i;
+    size_t left = record->end - record->body - record->cut;
+    if (record->cut)
+      records->list.items[record->parent].cut +=
+          record->cut + record->body - record->length - varint_size(left);
+  }
+}
+
+static int write_cut(const struct torture *torture, const struct records *records) {
+  FILE *file = fopen(torture->cut, "wb");
+  size_t at = 0;
+  if (!file)
+    return 73;
+  sum_cuts(records);
+  for (size_t i = 1; i < records->list.count; i++) {
+    const struct record *record = records->list.items + i;
+    size_t left = record->end - record->body - record->cut;
+    if (!record->cut)
+      continue;
+    fwrite(torture->bytes + at, 1, record->length - at, file);
+    for (; left > 127; left >>= 7)
+      fputc((int)(left & 127) | 128, file);
+    fputc((int)left, file);
+    at = record->body + (record->data ? record->cut : 0);
+  }
+  fwrite(torture->bytes + at, 1, torture->size - at, file);
+  int failed = ferror(file);
+  return fclose(file) || failed ? 74 : 0;
+}
+
+/* ---- Trying ---- */
+
+static int flips_of(const struct torture *torture, size_t at) {
+  uint8_t what = torture->structure[at];
+  if (!(what & REPEAT) == torture->repeats)
+    return 0;
+  what &= (uint8_t)~REPEAT;
+  return what == STRUCTURE ? torture->flips : what == TEXT;
 }
 
 static void try_sample(struct torture *torture) {
@@ -77,7 +219,7 @@ static void try_sample(struct torture *torture) {
     size_t at = next_random(&torture->seed) % torture->size;
     if (i % 8 == 0)
       try(torture, at % CUTS < torture->size ? at % CUTS : at, i);
-    else if (torture->structure[at])
+    else if (torture->structure[at] & ~REPEAT)
       flip(torture, at, (int)(next_random(&torture->seed) % FLIPS));
     else
       continue;
@@ -87,10 +229,10 @@ static void try_sample(struct torture *torture) {
 
 static void try_all(struct torture *torture) {
   for (size_t at = torture->from; at < torture->to && at < torture->size; at++) {
-    if (at < CUTS)
+    if (at < CUTS && !torture->repeats)
       try(torture, at, at);
-    for (int which = 0; which < torture->flips && torture->structure[at]; which++)
-      flip(torture, at, which);
+    for (int which = 0; which < flips_of(torture, at); which++)
+      flip(torture, at, (torture->structure[at] & ~REPEAT) == TEXT ? (int)(at % FEW) : which);
   }
 }
 
@@ -103,6 +245,10 @@ static bool parse(int count, char **argument, struct torture *torture) {
       torture->to = strtoull(argument[++i], NULL, 10);
     else if (!strcmp(argument[i], "--flips") && left)
       torture->flips = strcmp(argument[++i], "all") ? FEW : FLIPS;
+    else if (!strcmp(argument[i], "--repeats"))
+      torture->repeats = true;
+    else if (!strcmp(argument[i], "--cut") && left)
+      torture->cut = argument[++i];
     else if (!strcmp(argument[i], "--sample") && left > 1) {
       torture->sample = strtoull(argument[++i], NULL, 10);
       torture->seed = strtoull(argument[++i], NULL, 10);
@@ -129,13 +275,20 @@ int main(int count, char **argument) {
     return 70;
   memcpy(torture.bytes, model->bytes, torture.size + 1);
   pp_model_free(model);
-  mark(&torture);
+  struct records *records = calloc(1, sizeof *records);
+  if (!records)
+    return 70;
+  mark(&torture, records);
+  int code = torture.cut ? write_cut(&torture, records) : 0;
+  free(records->list.items);
+  free(records);
   if (torture.sample)
     try_sample(&torture);
-  else
+  else if (!torture.cut)
     try_all(&torture);
-  printf("%" PRIu64 " files, %" PRIu64 " refused\n", torture.tried, torture.refused);
+  if (!torture.cut)
+    printf("%" PRIu64 " files, %" PRIu64 " refused\n", torture.tried, torture.refused);
   free(torture.bytes);
   free(torture.structure);
-  return 0;
+  return code;
 }
