@@ -2,8 +2,7 @@
  * found (THEORY.md section 5). */
 #include "arena.h"
 
-#include <time.h>
-
+#include "clock.h"
 #include "error.h"
 #include "memory.h"
 
@@ -38,12 +37,6 @@ struct work {
   uint64_t seed;
 };
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static bool done(const struct work *work) {
   const pp_arena *arena = work->arena;
   return arena->bytes >= 0 &&
@@ -54,7 +47,7 @@ static bool done(const struct work *work) {
 /* True when a limit or the caller ends the work. */
 static bool stopped(struct work *work) {
   pp_arena *arena = work->arena;
-  double seconds = now() - work->start;
+  double seconds = pp_now() - work->start;
   if (work->options->time_limit > 0 && seconds >= work->options->time_limit)
     arena->limited = true;
   if (work->options->progress && !arena->limited) {
@@ -307,14 +300,14 @@ static pp_status finish(struct work *work, const pp_buffer *buffer, size_t buffe
                      (long long)arena->bytes, (long long)bytes);
   if (status != PP_OK && error)
     error->status = PP_ERROR_INTERNAL;
-  arena->seconds = now() - work->start;
+  arena->seconds = pp_now() - work->start;
   return status == PP_OK ? PP_OK : PP_ERROR_INTERNAL;
 }
 
 pp_status pp_arena_solve(const pp_buffer *buffer, size_t buffers, const pp_arena_options *options,
                          pp_arena **arena, pp_error *error) {
   static const pp_arena_options defaults = {0};
-  struct work work = {.options = options ? options : &defaults, .start = now()};
+  struct work work = {.options = options ? options : &defaults, .start = pp_now()};
   int64_t alignment = work.options->alignment ? work.options->alignment : 1;
   pp_status status = pp_strip_init(&work.strip, buffer, buffers, alignment, error);
   if (status != PP_OK)

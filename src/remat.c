@@ -1,7 +1,7 @@
 /* Recomputation: floor test, search, bounds and exact methods become a curve. */
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "error.h"
 #include "remat_search.h"
 
@@ -26,41 +26,23 @@ struct work {
   pp_remat *remat;
   const pp_plan *plan;
   pp_options solve; /* for rescheduling */
-  const pp_options *options;
-  struct pp_remat_limits limits;
+  struct pp_limits limits;
+  struct pp_remat_limits method; /* of each method */
   struct pp_sequence base;
-  double start, next_look;
-  bool stopped;
 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Asked often: the clock and the caller are asked less often. */
 static bool should_stop(void *data) {
   struct work *work = data;
-  const pp_options *options = work->options;
-  if (work->stopped || (!options->progress && options->time_limit <= 0))
-    return work->stopped;
-  double time = now();
-  if (time < work->next_look)
-    return false;
-  work->next_look = time + 0.01;
-  if (options->time_limit > 0 && time - work->start > options->time_limit)
-    work->stopped = true;
-  const struct pp_remat_front *front = &work->remat->front;
-  size_t count = front->entry.count;
-  pp_progress progress = {.peak = count ? front->entry.items[count - 1].label.peak
-                                        : pp_plan_peak(work->plan),
-                          .lower_bound = work->remat->floor,
-                          .seconds = time - work->start,
-                          .states = work->remat->states};
-  if (options->progress && options->progress(&progress, options->data))
-    work->stopped = true;
-  return work->stopped;
+  if (pp_limits_due(&work->limits)) {
+    const struct pp_remat_front *front = &work->remat->front;
+    size_t count = front->entry.count;
+    pp_progress progress = {.peak = count ? front->entry.items[count - 1].label.peak
+                                          : pp_plan_peak(work->plan),
+                            .lower_bound = work->remat->floor,
+                            .states = work->remat->states};
+    pp_limits_look(&work->limits, &progress);
+  }
+  return work->limits.stopped;
 }
 
 static bool solve_progress(const pp_progress *progress, void *data) {
@@ -89,7 +71,7 @@ static bool set_status(pp_remat *remat, pp_remat_status status) {
 
 static pp_status search(struct work *work, pp_error *error) {
   struct pp_remat_search search = {.facts = &work->remat->facts,
-                                   .limits = &work->limits,
+                                   .limits = &work->method,
                                    .front = &work->remat->front,
                                    .base = &work->base,
                                    .solve = &work->solve};
@@ -101,7 +83,7 @@ static pp_status bound_points(struct work *work, pp_error *error) {
   pp_remat *remat = work->remat;
   struct pp_remat_bound bound;
   const struct pp_remat_entry *last = remat->front.entry.items + remat->front.entry.count - 1;
-  struct pp_remat_limits limits = work->limits;
+  struct pp_remat_limits limits = work->method;
   limits.states *= 16; /* nodes are small, and a whole curve is wanted */
   bool done = pp_remat_bound_init(&bound, &remat->facts, &work->base, last->label.peak - 1, &limits,
                                   BOUND_STEPS);
@@ -116,8 +98,8 @@ static pp_status exact(struct work *work, bool joint, pp_error *error) {
   pp_remat *remat = work->remat;
   struct pp_remat_statistics statistics = {0};
   enum pp_remat_result result =
-      joint ? pp_remat_joint(&remat->facts, &work->limits, &remat->front, &statistics)
-            : pp_remat_fixed(&remat->facts, work->base.run.items, &work->limits, &remat->front,
+      joint ? pp_remat_joint(&remat->facts, &work->method, &remat->front, &statistics)
+            : pp_remat_fixed(&remat->facts, work->base.run.items, &work->method, &remat->front,
                              &statistics);
   remat->states += statistics.states;
   if (result == PP_REMAT_MEMORY)
@@ -188,14 +170,12 @@ pp_status pp_remat_solve(const pp_program *program, const pp_plan *plan,
                          const pp_remat_options *options, pp_remat **remat, pp_error *error) {
   static const pp_remat_options defaults = {.max_extra_macs = -1};
   const pp_remat_options *given = options ? options : &defaults;
-  struct work work = {.remat = pp_zalloc(1, sizeof *work.remat),
-                      .plan = plan,
-                      .options = &given->solve,
-                      .start = now()};
+  struct work work = {.remat = pp_zalloc(1, sizeof *work.remat), .plan = plan};
+  pp_limits_start(&work.limits, &given->solve);
   if (!work.remat)
     return pp_fail_memory(error);
   work.solve = (pp_options){.state_limit = SOLVE_STATES, .progress = solve_progress, .data = &work};
-  work.limits = (struct pp_remat_limits){
+  work.method = (struct pp_remat_limits){
       .states = given->solve.state_limit > 0 ? given->solve.state_limit : DEFAULT_STATES,
       .cost = {given->max_extra_macs < 0 ? INT64_MAX : given->max_extra_macs, INT64_MAX},
       .stop = should_stop,
@@ -203,8 +183,8 @@ pp_status pp_remat_solve(const pp_program *program, const pp_plan *plan,
   work.remat->program = program;
   pp_status status = run(&work, given, error);
   pp_sequence_free(&work.base);
-  work.remat->limited = work.stopped;
-  work.remat->seconds = now() - work.start;
+  work.remat->limited = work.limits.stopped;
+  work.remat->seconds = pp_limits_seconds(&work.limits);
   if (status)
     pp_remat_free(work.remat);
   else

@@ -1,7 +1,7 @@
 /* Heuristics, bounds and search become a plan (THEORY.md sections 2 and 3). */
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "error.h"
 #include "heuristic.h"
 #include "plan.h"
@@ -16,37 +16,19 @@ struct solver {
   const pp_options *options;
   pp_plan *plan;
   pp_index *spare; /* n: an order being tried */
-  double start, next_report;
+  struct pp_limits limits;
   int64_t states;    /* of searches that ended */
   pp_search *prover; /* the search that proved the highest level infeasible, or NULL */
-  bool stopped;
 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Asked often: the clock and the caller are asked less often. */
 static bool should_stop(void *data) {
   struct solver *solver = data;
-  const pp_options *options = solver->options;
-  if (solver->stopped || (!options->progress && options->time_limit <= 0))
-    return solver->stopped;
-  double time = now();
-  if (time < solver->next_report)
-    return false;
-  solver->next_report = time + 0.01;
-  if (options->time_limit > 0 && time - solver->start > options->time_limit)
-    solver->stopped = true;
-  pp_progress progress = {.peak = solver->plan->peak,
-                          .lower_bound = solver->plan->bound,
-                          .seconds = time - solver->start,
-                          .states = solver->states};
-  if (options->progress && options->progress(&progress, options->data))
-    solver->stopped = true;
-  return solver->stopped;
+  if (pp_limits_due(&solver->limits)) {
+    pp_progress progress = {
+        .peak = solver->plan->peak, .lower_bound = solver->plan->bound, .states = solver->states};
+    pp_limits_look(&solver->limits, &progress);
+  }
+  return solver->limits.stopped;
 }
 
 static void turn(pp_index *order, pp_index n) {
@@ -265,9 +247,9 @@ static pp_status solve(struct solver *solver, pp_error *error) {
   if (!status && plan->bound < plan->peak)
     status = search(solver, error);
   prove_by_search(solver);
-  plan->limited |= solver->stopped;
+  plan->limited |= solver->limits.stopped;
   plan->states = solver->states;
-  plan->seconds = now() - solver->start;
+  plan->seconds = pp_limits_seconds(&solver->limits);
   return status;
 }
 
@@ -276,8 +258,8 @@ pp_status pp_solve(const pp_program *program, const pp_options *options, pp_plan
   static const pp_options defaults = {0};
   struct solver solver = {.program = program,
                           .options = options ? options : &defaults,
-                          .plan = pp_zalloc(1, sizeof **plan),
-                          .start = now()};
+                          .plan = pp_zalloc(1, sizeof **plan)};
+  pp_limits_start(&solver.limits, solver.options);
   pp_status status = solver.plan ? solve(&solver, error) : pp_fail_memory(error);
   free(solver.spare);
   if (status)

@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
 #include "cli/batch.h"
+#include "clock.h"
 #include "format/json.h"
 #include "memory.h"
 
@@ -84,12 +84,6 @@ static int own_option(int option, void *data) {
 static const pp_syntax syntax = {
     "batch", help, ":hq", options, own_option, 1, "one directory or list"};
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* ---- The child ---- */
 
 static void fill(struct outcome *outcome, const pp_planned *planned) {
@@ -108,7 +102,7 @@ static void plan_model(struct batch *batch, const char *path, struct outcome *ou
   pp_model *model;
   pp_planned planned;
   const pp_read_options read = {batch->common.dimensions, batch->common.dimension};
-  double begin = now();
+  double begin = pp_now();
   pp_status status = pp_model_read(path, &read, &model, &error);
   if (!status) {
     status = pp_planned_make(model, &batch->common.plan, &planned, &error);
@@ -117,7 +111,7 @@ static void plan_model(struct batch *batch, const char *path, struct outcome *ou
     pp_planned_free(&planned);
     pp_model_free(model);
   }
-  outcome->seconds = now() - begin;
+  outcome->seconds = pp_now() - begin;
   if (status) {
     outcome->code = pp_exit_code(status);
     snprintf(outcome->message, sizeof outcome->message, "%s", error.message);
@@ -239,7 +233,8 @@ static void show_progress(const struct batch *batch) {
   if (batch->failed)
     fprintf(stderr, ", %zu failed", batch->failed);
   if (batch->done) {
-    int64_t seconds = (int64_t)((now() - batch->start) / (double)batch->done * (double)left + 0.5);
+    int64_t seconds =
+        (int64_t)((pp_now() - batch->start) / (double)batch->done * (double)left + 0.5);
     fprintf(stderr, ", about %" PRId64 ":%02d left", seconds / 60, (int)(seconds % 60));
   }
   fflush(stderr);
@@ -384,7 +379,7 @@ static int check_jsonl(const struct batch *batch, const char *option, const char
 }
 
 int pp_verb_batch(int argc, char **argv) {
-  struct batch batch = {.jobs = 1, .out = -1, .start = now()};
+  struct batch batch = {.jobs = 1, .out = -1, .start = pp_now()};
   int code = pp_parse(&syntax, argc, argv, &batch.common, &batch);
   if (code != -1)
     return code;

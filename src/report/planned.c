@@ -2,8 +2,8 @@
 #include "report/planned.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "error.h"
 #include "memory.h"
 
@@ -12,12 +12,6 @@ size_t pp_model_find(const pp_model *model, const char *name) {
   while (i < model->programs && strcmp(model->name[i], name))
     i++;
   return i;
-}
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* Does anything that program i may call have another value in `other` than its planned peak? */
@@ -103,7 +97,7 @@ static void add_up(pp_planned *planned) {
 
 pp_status pp_planned_make(const pp_model *model, const pp_planned_options *options,
                           pp_planned *planned, pp_error *error) {
-  double begin = now();
+  double begin = pp_now();
   *planned = (pp_planned){.model = model,
                           .program = pp_zalloc(model->programs, sizeof *planned->program),
                           .peak = pp_zalloc(model->programs, sizeof *planned->peak),
@@ -114,7 +108,7 @@ pp_status pp_planned_make(const pp_model *model, const pp_planned_options *optio
   for (size_t k = 0; k < model->programs; k++) {
     size_t i = model->sequence[k];
     if (options->solve.time_limit > 0) {
-      double left = options->solve.time_limit - (now() - begin);
+      double left = options->solve.time_limit - (pp_now() - begin);
       solve.time_limit = left > 1e-3 ? left : 1e-3; /* 0 would be no limit */
     }
     if (options->begin)
