@@ -147,6 +147,8 @@ def _operator(statement, call, operator):
             effect.reads.append(value)
     seeded = torch.Tag.nondeterministic_seeded in operator.tags
     random = seeded or RANDOM.search(schema.name.split("::")[-1]) is not None
-    # An operator of the user's may print, count or lock: it keeps its place among its like.
-    effect.ordered = random or not effect.trusted
+    # An operator of the user's may print, count or lock: it keeps its place among its like. One
+    # that neither returns nor writes is there for such an effect: to print, to assert.
+    idle = not schema.returns and not effect.writes
+    effect.ordered = random or idle or not effect.trusted
     return effect

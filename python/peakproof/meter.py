@@ -113,7 +113,11 @@ class Profiler:
         self._profile = torch.profiler.profile(
             activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
         )
-        self._profile.__enter__()
+        try:
+            self._profile.__enter__()
+        except BaseException:
+            self._resume()
+            raise
 
     def begin(self):
         import torch
@@ -136,7 +140,12 @@ class Profiler:
         if self._mark is not None:
             self._mark.__exit__(None, None, None)
             self._mark = None
-        self._profile.__exit__(None, None, None)
+        try:
+            self._profile.__exit__(None, None, None)
+        finally:
+            self._resume()
+
+    def _resume(self):
         if self._collect:
             gc.enable()
 

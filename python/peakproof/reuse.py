@@ -114,7 +114,7 @@ def poisoned(namespace, byte):
         out = make(size, stride, dtype)
         storage = out.untyped_storage()
         if storage.nbytes():
-            torch.empty(0, dtype=torch.uint8).set_(storage).fill_(byte)
+            torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage).fill_(byte)
         return out
 
     return {**namespace, "empty_strided_cpu": empty_strided_cpu}

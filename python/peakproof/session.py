@@ -43,47 +43,57 @@ class Dispatcher:
         self.name = None
 
     def __call__(self, args):
-        function = self.function
-        if function is None or self.session.run_stock:
+        function, session = self.function, self.session
+        if function is None or session.run_stock or session.optimizing is not None:
             function = self.choose(args)
         return function(args)
 
     def choose(self, args):
+        if self.session.optimizing not in (None, threading.get_ident()):
+            self.session.disturbances += 1
         if self.session.run_stock:
             return self.stock
+        if self.function is not None:
+            return self.function
         if self.shapes is None:
             fixed = all(isinstance(a, torch.Tensor) for a in args)
             if fixed:
                 return self.first(args)
             self.shapes = {}
-        key = signature(args)
+        try:
+            key = signature(args)
+            hash(key)
+        except Exception:  # arguments that no schedule is made for
+            return self.stock
         if key in self.shapes:
             return self.shapes[key]
         return self.stock if len(self.shapes) >= MAX_SHAPES else self.first(args, key)
 
     def first(self, args, key=None):
         """Optimizes, unless another thread is at it: then this call runs stock."""
-        if not self.session.lock.acquire(blocking=False):
-            self.session.disturbed = True
+        session = self.session
+        if not session.lock.acquire(blocking=False):
             return self.stock
+        outer, session.optimizing = session.optimizing, threading.get_ident()
         try:
             found = self.function if key is None else self.shapes.get(key)
             if found is None:
-                self.session.disturbed = False
-                result = self.session.optimize(self, args)
+                before = session.disturbances
+                result = session.optimize(self, args)
                 found = result.function or self.stock
-                if result.report.state == "refused" and self.session.disturbed:
+                if result.report.state == "refused" and session.disturbances != before:
                     self.tries += 1
                     if self.tries < TRIES:
                         return self.stock  # memory of other threads' calls: again at a later call
-                self.session.add(result)
+                session.add(result)
                 if key is None:
                     self.function = found
                 else:
                     self.shapes[key] = found
             return found
         finally:
-            self.session.lock.release()
+            session.optimizing = outer
+            session.lock.release()
 
 
 class ModuleView:
@@ -115,7 +125,8 @@ class Session:
         self.counts = {}  # kind -> number of the last program
         self.run_stock = False
         self.lock = threading.RLock()
-        self.disturbed = False  # another thread ran a program while one was optimized
+        self.optimizing = None  # the thread that optimizes a program now
+        self.disturbances = 0  # calls of other threads while one did
         _sessions.add(self)
 
     def wrap(self, module, text):
@@ -282,8 +293,10 @@ class LoadedSession(Session):
                 self.apply(found, dispatcher, result)
         except Refusal as e:
             report.state, report.reason, report.line = "refused", str(e), e.line
-        except (OSError, ValueError, KeyError) as e:
-            report.state, report.reason = "refused", f"the saved session is damaged: {e}"
+        except Exception as e:
+            report.state = "refused"
+            report.reason = f"the saved session is damaged: {type(e).__name__}: {e}"
+            result.function = None
         return result
 
     def find(self, text, args):
@@ -323,6 +336,7 @@ def _after_fork():
     """A thread that held a session's lock does not exist in the child."""
     for session in _sessions:
         session.lock = threading.RLock()
+        session.optimizing = None
 
 
 os.register_at_fork(after_in_child=_after_fork)

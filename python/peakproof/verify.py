@@ -52,7 +52,7 @@ def clone(args):
         storage = t.untyped_storage()
         if storage._cdata not in made:
             made[storage._cdata] = storage.clone()
-        new = torch.empty(0, dtype=t.dtype)
+        new = torch.empty(0, dtype=t.dtype, device="cpu")
         new.set_(made[storage._cdata], t.storage_offset(), t.shape, t.stride())
         out.append(new)
     return out
