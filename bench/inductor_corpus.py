@@ -70,9 +70,11 @@ def deeplabs(*backbones):
                 yield f"tv_deeplabv3_{backbone}_{size}", mode
 
 
-def without_own_road(name):
-    """The larger DeepLabs: compiling them a second time takes minutes."""
-    return name.startswith("tv_deeplabv3") and not name.endswith(("_128", "r50_224", "64x2"))
+def without_own_road(name, mode):
+    """Public models but the first: compiling them a second time takes minutes each."""
+    from models import public
+
+    return name in public.MODELS and (name, mode) not in FIRST
 
 
 # -- one configuration, in its own process --------------------------------------------------------
@@ -113,7 +115,6 @@ def time_pairs(optimizer, originals, held):
 
     if optimizer.result.function is None:
         return
-    whole = time.perf_counter()
     stock, permuted = optimizer.stock, optimizer.result.function
     ratios, best, begin = [], {0: float("inf"), 1: float("inf")}, time.perf_counter()
     for k in range(PAIRS):
@@ -131,7 +132,6 @@ def time_pairs(optimizer, originals, held):
     low, middle, high = statistics.quantiles(ratios, n=4)
     optimizer.report.seconds["ratio"] = [low, middle, high]
     optimizer.report.seconds["best"] = [best[0], best[1]]
-    optimizer.report.seconds["timing"] = time.perf_counter() - whole
 
 
 def cpu_seconds():
@@ -160,9 +160,18 @@ def measure(name, mode):
 
     torch._inductor.config.freezing = mode == "frozen"
     step = build(name, mode)
-    ours = {"seconds": 0.0, "cpu": 0.0}
+    ours = {"seconds": 0.0, "cpu": 0.0, "all cpu": 0.0}
     start, start_cpu = time.perf_counter(), cpu_seconds()
-    with peakproof.optimize(inspect=time_pairs) as session:
+    splits = {}
+
+    def inspect(optimizer, originals, held):
+        begin, begin_cpu = time.perf_counter(), cpu_seconds()
+        time_pairs(optimizer, originals, held)
+        splits[optimizer.report.kind] = with_splits(optimizer, originals, held)
+        optimizer.report.seconds["apart"] = time.perf_counter() - begin
+        ours["cpu"] -= cpu_seconds() - begin_cpu
+
+    with peakproof.optimize(inspect=inspect) as session:
         optimize = session.optimize
 
         def timed(dispatcher, args):
@@ -170,23 +179,26 @@ def measure(name, mode):
             result = optimize(dispatcher, args)
             ours["seconds"] += time.perf_counter() - before
             ours["cpu"] += cpu_seconds() - before_cpu
+            ours["all cpu"] += cpu_seconds() - before_cpu
             return result
 
         session.optimize = timed
         step()
     facts = {
         "compile_seconds": time.perf_counter() - start - ours["seconds"],
-        "compile_cpu_seconds": cpu_seconds() - start_cpu - ours["cpu"],
+        "compile_cpu_seconds": cpu_seconds() - start_cpu - ours["all cpu"],
         "our_seconds": phases(session),
+        "our_cpu_seconds": ours["cpu"],
+        "splits": splits,
     }
     facts["step"] = session.step_peaks(step)
     return session, facts
 
 
 def phases(session):
-    """Seconds of profiling, planning and verifying, without the timing of pairs."""
+    """Seconds of profiling, planning and verifying, without what `inspect` does besides."""
     found = [r.report.seconds for r in session.results]
-    return sum(v for s in found for k, v in s.items() if isinstance(v, float) and k != "timing")
+    return sum(v for s in found for k, v in s.items() if isinstance(v, float) and k != "apart")
 
 
 def own_road(name, mode, session):
@@ -222,15 +234,19 @@ def own_road(name, mode, session):
     return {r.report.kind: vars(r.report) for r in again.results}, handed
 
 
-def with_splits(name, mode):
-    """Reports by kind with reuses split; the compilation comes from the cache."""
-    import peakproof
+def with_splits(optimizer, originals, held):
+    """What the same program comes to when its reuses are split."""
+    from unittest import mock
 
-    reset()
-    step = build(name, mode)
-    with peakproof.optimize(split_reuse=True) as session:
-        step()
-    return {r.report.kind: vars(r.report) for r in session.results}
+    from peakproof import pipeline, verify
+
+    options = pipeline.Options(split_reuse=True)
+    name, text = optimizer.report.name, optimizer.result.source_text
+    again = pipeline.Optimizer(name, text, optimizer.namespace, optimizer.stock, options)
+    with mock.patch.object(verify, "held_arguments", lambda args: held):
+        report = vars(again.run(originals).report)
+    keys = ("peak", "peak_measured", "lower_bound", "optimal", "bitwise")
+    return {k: report[k] for k in (*keys, "splits", "state", "reason")}
 
 
 def order_of_buffers(result):
@@ -292,21 +308,12 @@ def one(name, mode):
     line["commit"] = commit()
     line["date"] = time.strftime("%Y-%m-%d", time.gmtime())
     line["threads"] = torch.get_num_threads()
+    splits = facts.pop("splits")
     line.update(facts)
     line["programs"] = [vars(r.report) for r in session.results]
-    keys = (
-        "peak",
-        "peak_measured",
-        "lower_bound",
-        "optimal",
-        "bitwise",
-        "splits",
-        "state",
-        "reason",
-    )
-    for p, found in pairs(line["programs"], with_splits(name, mode)):
-        p["split"] = {k: found[k] for k in keys}
-    if without_own_road(name):
+    for p in line["programs"]:
+        p["split"] = splits.get(p["kind"], {})
+    if without_own_road(name, mode):
         return line
     try:
         again, handed = own_road(name, mode, session)
