@@ -91,8 +91,8 @@ bool pp_parse_bytes(const char *text, int64_t *bytes);
 
 /* ---- Files (output.c) ---- */
 
-/* A file that appears whole or not at all: written beside its place, synced, renamed. What is no
- * regular file (a terminal, a pipe, /dev/null) is written directly. */
+/* A file that appears whole or not at all: written without a name or beside its place, synced, and
+ * put there. What is no regular file (a terminal, a pipe, /dev/null) is written directly. */
 typedef struct pp_output pp_output;
 pp_status pp_output_open(const char *path, pp_output **output, pp_error *error);
 bool pp_output_write(const void *bytes, size_t size, void *output); /* a pp_write */

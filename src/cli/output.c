@@ -1,4 +1,5 @@
 /* Files that appear whole or not at all. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,10 +12,14 @@
 #include "error.h"
 #include "memory.h"
 
+/* What is written has no name until it is whole, where the system can do that: a killed process
+ * leaves nothing. Elsewhere it has a temporary name in the same directory. */
 struct pp_output {
   FILE *file;
+  bool direct;     /* to a device or a pipe */
   char *place;     /* what the path names, links followed */
-  char *temporary; /* NULL: written directly */
+  char *directory; /* of the place */
+  char *temporary; /* a name of the file that is not yet the place's, or NULL */
 };
 
 static pp_status fail_errno(pp_error *error, pp_status status, const char *what) {
@@ -25,60 +30,164 @@ static void output_free(pp_output *output) {
   if (!output)
     return;
   free(output->place);
+  free(output->directory);
   free(output->temporary);
   free(output);
 }
 
-/* The mode that a new file gets, or the old one's: mkstemp makes private files. */
-static mode_t mode_of(const struct stat *old) {
-  if (old)
-    return old->st_mode & 07777;
-  mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
+/* ---- Temporary files ---- */
+
+enum { TRIES = 1000 };
+
+/* A temporary name that is made of ours and a number; the place's own may be as long as can be. */
+static char *temporary_name(const pp_output *output, int number) {
+  static const char format[] = "%s/peakproof-%ld-%d.tmp";
+  size_t size = strlen(output->directory) + sizeof format + 40;
+  char *name = pp_alloc(size, 1);
+  if (name)
+    snprintf(name, size, format, output->directory, (long)getpid(), number);
+  return name;
+}
+
+#ifdef O_TMPFILE
+static void path_of_descriptor(int file, char path[40]) {
+  snprintf(path, 40, "/proc/self/fd/%d", file);
+}
+
+/* A file without a name; -1 where there is none, or none that can get a name later. */
+static int open_nameless(const pp_output *output) {
+  char path[40];
+  struct stat ours, seen;
+  int file = open(output->directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file < 0)
+    return -1;
+  path_of_descriptor(file, path);
+  if (!fstat(file, &ours) && !stat(path, &seen) && ours.st_dev == seen.st_dev &&
+      ours.st_ino == seen.st_ino)
+    return file;
+  close(file);
+  return -1;
+}
+
+/* Names the file: its place if that is free, else a temporary name, to be renamed at once. */
+static bool give_name(pp_output *output) {
+  char path[40];
+  path_of_descriptor(fileno(output->file), path);
+  if (!linkat(AT_FDCWD, path, AT_FDCWD, output->place, AT_SYMLINK_FOLLOW))
+    return true;
+  for (int number = 0; errno == EEXIST && number < TRIES; number++) {
+    char *name = temporary_name(output, number);
+    if (!name)
+      return false;
+    if (!linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW)) {
+      output->temporary = name;
+      return true;
+    }
+    int reason = errno;
+    free(name);
+    errno = reason;
+  }
+  return false;
+}
+#else
+static int open_nameless(const pp_output *output) {
+  (void)output;
+  return -1;
+}
+
+static bool give_name(pp_output *output) {
+  (void)output;
+  return false;
+}
+#endif
+
+static int open_named(pp_output *output) {
+  int file = -1;
+  errno = EEXIST;
+  for (int number = 0; file < 0 && errno == EEXIST && number < TRIES; number++) {
+    free(output->temporary);
+    output->temporary = temporary_name(output, number);
+    if (!output->temporary)
+      return -1;
+    file = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  }
+  if (file < 0) {
+    free(output->temporary);
+    output->temporary = NULL;
+  }
+  return file;
+}
+
+/* Owner and mode of the file that is replaced, or the mode that a new file gets. Only the old
+ * owner's file may have more than permissions. */
+static bool set_mode(int file, const struct stat *old) {
+  if (!old) {
+    mode_t mask = umask(0);
+    umask(mask);
+    return !fchmod(file, 0666 & ~mask);
+  }
+  struct stat made;
+  (void)!fchown(file, old->st_uid, old->st_gid);
+  bool same = !fstat(file, &made) && made.st_uid == old->st_uid && made.st_gid == old->st_gid;
+  return !fchmod(file, old->st_mode & (same ? 07777 : 0777));
 }
 
 static pp_status open_temporary(pp_output *output, const struct stat *old, pp_error *error) {
-  static const char suffix[] = ".XXXXXX";
-  size_t length = strlen(output->place);
-  output->temporary = pp_alloc(length + sizeof suffix, 1);
-  if (!output->temporary)
-    return pp_fail_memory(error);
-  memcpy(output->temporary, output->place, length);
-  memcpy(output->temporary + length, suffix, sizeof suffix);
-  int file = mkstemp(output->temporary);
-  if (file < 0) {
-    pp_status status = fail_errno(error, PP_ERROR_CREATE, "cannot create");
-    free(output->temporary);
-    output->temporary = NULL;
-    return status;
-  }
-  if (!fchmod(file, mode_of(old)) && (output->file = fdopen(file, "wb")))
+  int file = open_nameless(output);
+  if (file < 0)
+    file = open_named(output);
+  if (file >= 0 && set_mode(file, old) && (output->file = fdopen(file, "wb")))
     return PP_OK;
   pp_status status = fail_errno(error, PP_ERROR_CREATE, "cannot create");
-  close(file);
-  unlink(output->temporary);
+  if (file >= 0)
+    close(file);
+  if (output->temporary)
+    unlink(output->temporary);
   return status;
 }
 
+/* ---- Outputs ---- */
+
 static pp_status open_directly(pp_output *output, const char *path, pp_error *error) {
+  output->direct = true;
   output->file = fopen(path, "wb");
   return output->file ? PP_OK : fail_errno(error, PP_ERROR_CREATE, "cannot create");
 }
 
+static char *directory_of(const char *place) {
+  const char *slash = strrchr(place, '/');
+  if (!slash)
+    return strdup(".");
+  return strndup(place, slash == place ? 1 : (size_t)(slash - place));
+}
+
+/* What is there already, if anything; fails if there is something that no file can be in place of.
+ */
+static pp_status look(const char *path, struct stat *old, bool *exists, pp_error *error) {
+  struct stat link;
+  *exists = !stat(path, old);
+  if (!*exists && errno != ENOENT)
+    return fail_errno(error, PP_ERROR_CREATE, "cannot create");
+  if (!*exists && !lstat(path, &link))
+    return pp_fail(error, PP_ERROR_CREATE, "is a link to what is not there");
+  if (*exists && S_ISDIR(old->st_mode))
+    return pp_fail(error, PP_ERROR_CREATE, "is a directory");
+  return PP_OK;
+}
+
 pp_status pp_output_open(const char *path, pp_output **output, pp_error *error) {
   struct stat old;
-  bool exists = !stat(path, &old);
+  bool exists;
+  pp_status status = look(path, &old, &exists, error);
+  if (status)
+    return status;
   pp_output *made = pp_zalloc(1, sizeof *made);
   if (made) /* a pipe behind /dev/stdout has no real path */
     made->place = exists && S_ISREG(old.st_mode) ? realpath(path, NULL) : strdup(path);
-  if (!made || !made->place) {
-    output_free(made);
-    return pp_fail_memory(error);
-  }
-  pp_status status;
-  if (exists && S_ISDIR(old.st_mode))
-    status = pp_fail(error, PP_ERROR_CREATE, "is a directory");
+  if (made && made->place)
+    made->directory = directory_of(made->place);
+  if (!made || !made->directory)
+    status = pp_fail_memory(error);
   else if (exists && !S_ISREG(old.st_mode))
     status = open_directly(made, path, error);
   else
@@ -99,11 +208,8 @@ bool pp_output_write(const void *bytes, size_t size, void *output) {
 }
 
 /* So that the new name survives a crash of the machine. Some file systems cannot: no error. */
-static void sync_directory(char *place) {
-  char *slash = strrchr(place, '/');
-  if (slash)
-    slash[slash == place ? 1 : 0] = 0;
-  int directory = open(slash ? place : ".", O_RDONLY);
+static void sync_directory(const pp_output *output) {
+  int directory = open(output->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0)
     return;
   (void)!fsync(directory);
@@ -118,22 +224,36 @@ void pp_output_abort(pp_output *output) {
   output_free(output);
 }
 
-pp_status pp_output_commit(pp_output *output, pp_error *error) {
-  bool written = !fflush(output->file) && !ferror(output->file) &&
-                 (!output->temporary || !fsync(fileno(output->file)));
-  int reason = errno;
-  written &= !fclose(output->file) || !written;
+static bool close_directly(pp_output *output) {
+  bool written = !ferror(output->file) && !fflush(output->file);
+  written &= !fclose(output->file);
   output->file = NULL;
-  if (written && output->temporary)
-    written = !rename(output->temporary, output->place);
-  if (!written) {
-    errno = reason ? reason : errno;
-    pp_status status = fail_errno(error, PP_ERROR_IO, "cannot write");
+  return written;
+}
+
+/* Gives the place the file, once that is whole and on disk. */
+static bool publish(pp_output *output) {
+  if (ferror(output->file) || fflush(output->file) || fsync(fileno(output->file)) ||
+      (!output->temporary && !give_name(output)))
+    return false;
+  fclose(output->file); /* nothing is left to fail */
+  output->file = NULL;
+  if (output->temporary && rename(output->temporary, output->place))
+    return false;
+  free(output->temporary);
+  output->temporary = NULL;
+  sync_directory(output);
+  return true;
+}
+
+pp_status pp_output_commit(pp_output *output, pp_error *error) {
+  errno = 0;
+  if (!(output->direct ? close_directly(output) : publish(output))) {
+    pp_status status = errno ? fail_errno(error, PP_ERROR_IO, "cannot write")
+                             : pp_fail(error, PP_ERROR_IO, "cannot write");
     pp_output_abort(output);
     return status;
   }
-  if (output->temporary)
-    sync_directory(output->place);
   output_free(output);
   return PP_OK;
 }
