@@ -4,6 +4,7 @@
 the size of the image. Empty without the packages: nothing else in bench needs them.
 """
 
+import importlib.util
 import warnings
 
 import torch
@@ -29,26 +30,23 @@ _declared = None  # a Library: its operators go away with the object
 
 
 def _torchvision():
-    """The package, or None.
+    """The package.
 
     A CPU torch cannot load the extension of PyPI's wheel, which is built for CUDA. No model here
     needs its operators, but the import needs two of them declared.
     """
     global _declared
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                import torchvision
-            except RuntimeError:
-                _declared = torch.library.Library("torchvision", "FRAGMENT")
-                for name in ("nms", "qnms"):
-                    operands = "Tensor dets, Tensor scores, float iou_threshold"
-                    _declared.define(f"{name}({operands}) -> Tensor")
-                import torchvision
-            import torchvision.models.segmentation  # noqa: F401
-    except ImportError:
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            import torchvision
+        except RuntimeError:
+            _declared = torch.library.Library("torchvision", "FRAGMENT")
+            for name in ("nms", "qnms"):
+                operands = "Tensor dets, Tensor scores, float iou_threshold"
+                _declared.define(f"{name}({operands}) -> Tensor")
+            import torchvision
+        import torchvision.models.segmentation  # noqa: F401
     return torchvision
 
 
@@ -71,6 +69,7 @@ def deeplab(backbone, size, n=1):
 
 def timm(name, size, n=1):
     def make():
+        _torchvision()  # timm imports it, too
         from timm import create_model
 
         return create_model(name, pretrained=False), image(size, n)
@@ -167,18 +166,15 @@ def _timm():
     return {f"timm_{name}": timm(name, size) for name, size in names}
 
 
+def installed(package):
+    """Importing these takes seconds: done for a model of theirs only."""
+    return importlib.util.find_spec(package) is not None
+
+
 MODELS = {}
-if _torchvision() is not None:
+if installed("torchvision"):
     MODELS.update(_vision())
-try:
-    import timm as _  # noqa: F401
-
+if installed("torchvision") and installed("timm"):
     MODELS.update(_timm())
-except (ImportError, RuntimeError):
-    pass
-try:
-    import transformers as _  # noqa: F401
-
+if installed("transformers"):
     MODELS.update({"hf_bert": hf_bert, "hf_gpt2": hf_gpt2, "hf_t5": hf_t5})
-except ImportError:
-    pass
