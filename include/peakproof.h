@@ -389,6 +389,143 @@ const pp_program *pp_rewriting_program(const pp_rewriting *rewriting);
 const pp_index *pp_rewriting_statements(const pp_rewriting *rewriting);
 const pp_index *pp_rewriting_storages(const pp_rewriting *rewriting);
 
+/* ---- The CUDA caching allocator -------------------------------------------------------------- */
+
+/* A model of PyTorch's caching allocator: what a GPU really reserves for an order is not what its
+ * storages request. Deterministic: equal calls give equal results. doc/caching.md has the rules,
+ * their source, and what is not modelled (streams that share blocks, private pools of graphs). */
+
+enum { PP_CACHING_DIVISIONS = 16 };
+
+typedef struct pp_caching_config {
+  /* Constants. Bytes; names as in c10. */
+  int64_t min_block;    /* kMinBlockSize: sizes are multiples of it */
+  int64_t small_size;   /* kSmallSize: the largest small request */
+  int64_t small_buffer; /* kSmallBuffer: the segments of small requests */
+  int64_t large_buffer; /* large_segment_size: the segments of requests below min_large */
+  int64_t min_large;    /* kMinLargeAlloc: from here on a request gets a segment of its own */
+  int64_t round_large;  /* kRoundLarge: which is a multiple of this */
+  /* Settings, as PYTORCH_CUDA_ALLOC_CONF gives them. */
+  int64_t max_split_size; /* INT64_MAX: all blocks may be split */
+  int64_t max_non_split_rounding;
+  int64_t divisions[PP_CACHING_DIVISIONS]; /* of sizes from 2^(20+i); 0: no such rounding */
+  double garbage_collection_threshold;     /* 0: none */
+  double memory_fraction;                  /* of the capacity; 0: not set */
+  bool expandable_segments;
+  int64_t capacity; /* bytes that the device has; 0: as many as are asked for */
+  /* Where releases differ. */
+  bool rest_overwrites; /* ">" in the list of divisions begins at the last interval named */
+  bool fixed_rounding;  /* max_non_split_rounding is not looked at: large_buffer is */
+  bool exact_segments;  /* not of any release: segments are as large as the request */
+} pp_caching_config;
+
+/* The names of the presets, the default first; NULL behind the last. */
+const char *pp_caching_preset_name(size_t index);
+/* False if there is none of that name (NULL: the default). */
+bool pp_caching_preset(const char *name, pp_caching_config *config);
+/* Reads settings as PYTORCH_CUDA_ALLOC_CONF has them ("max_split_size_mb:40,expandable_segments:
+ * True"). PP_ERROR_USAGE says what is wrong; *config is then as before. */
+pp_status pp_caching_configure(pp_caching_config *config, const char *settings, pp_error *error);
+
+typedef struct pp_caching pp_caching;
+
+/* What the allocator asks of the driver. */
+typedef enum pp_caching_action {
+  PP_SEGMENT_ALLOC = 0,
+  PP_SEGMENT_FREE = 1,
+  PP_SEGMENT_MAP = 2,
+  PP_SEGMENT_UNMAP = 3
+} pp_caching_action;
+typedef void pp_caching_watch(pp_caching_action action, int64_t address, int64_t bytes,
+                              int64_t stream, void *data);
+
+/* Now, and the most since the last pp_caching_reset_peaks. requested <= allocated <= reserved. */
+typedef struct pp_caching_figures {
+  int64_t requested, rounded, allocated, reserved; /* bytes; rounded: before splitting */
+  int64_t requested_peak, rounded_peak, allocated_peak, reserved_peak;
+  int64_t segments, retries, failures; /* failures: requests that were refused */
+} pp_caching_figures;
+
+/* A block; the list of them is a state. */
+typedef struct pp_caching_block {
+  int64_t address, bytes, requested, stream; /* requested: 0 unless allocated */
+  bool allocated, small, expandable;
+  bool first; /* of its segment: the block before it, if any, is not its neighbour */
+} pp_caching_block;
+
+enum { PP_CACHING_NOTHING = -1, PP_CACHING_FULL = -2 };
+
+pp_status pp_caching_new(const pp_caching_config *config, pp_caching **caching, pp_error *error);
+/* The state that blocks describe, which stand by address, segment after segment. block[i] gets the
+ * number i. PP_ERROR_INPUT if no allocator can be in that state. */
+pp_status pp_caching_load(const pp_caching_config *config, const pp_caching_block *block,
+                          size_t count, pp_caching **caching, pp_error *error);
+pp_status pp_caching_copy(const pp_caching *caching, pp_caching **copy, pp_error *error);
+void pp_caching_free(pp_caching *caching);
+
+/* One request. *block is then its number, or PP_CACHING_NOTHING for 0 bytes, or PP_CACHING_FULL if
+ * the device has no room even when all that can be has been given back. Expected O(log n) in the
+ * free blocks, except that giving back looks at all of them (as the allocator itself does). After
+ * PP_ERROR_MEMORY the state is lost: only free it. */
+pp_status pp_caching_allocate(pp_caching *caching, int64_t bytes, int64_t stream, pp_index *block,
+                              pp_error *error);
+void pp_caching_release(pp_caching *caching, pp_index block);
+/* torch.cuda.empty_cache(). */
+pp_status pp_caching_empty(pp_caching *caching, pp_error *error);
+
+pp_caching_figures pp_caching_now(const pp_caching *caching);
+void pp_caching_reset_peaks(pp_caching *caching);
+/* All blocks by address, malloc'ed. */
+pp_status pp_caching_blocks(const pp_caching *caching, pp_caching_block **block, size_t *count,
+                            pp_error *error);
+/* The address of a block that is allocated. */
+int64_t pp_caching_address(const pp_caching *caching, pp_index block);
+/* Tells what is asked of the driver. NULL: nobody. */
+void pp_caching_set_watch(pp_caching *caching, pp_caching_watch *watch, void *data);
+/* For replaying a trace: the next segment stands there (may be called for several); so many of the
+ * next requests to the driver are refused. */
+pp_status pp_caching_place_next(pp_caching *caching, int64_t address, pp_error *error);
+void pp_caching_refuse_next(pp_caching *caching, int64_t requests);
+
+/* Runs a program in an order (NULL: the original one): what is live_in is allocated first, then
+ * each storage just before the statement that accesses it first, and freed just after the one that
+ * accesses it last; the requests of a statement's work are made after that and taken back in
+ * reverse. What is then left is freed, so the cache is what it leaves. If step is not NULL it holds
+ * n values: the figures while the i-th statement runs. *full is the step at which the device was
+ * full, -1 if arguments did not fit, n if all did. The peaks are reset first. */
+pp_status pp_caching_run(pp_caching *caching, const pp_program *program, const pp_index *order,
+                         pp_caching_figures *step, pp_index *full, pp_error *error);
+
+/* Why the reserved peak is not the requested one: they add up to reserved. Each is what the peak
+ * gains (or loses) when one more rule holds. */
+typedef struct pp_caching_causes {
+  int64_t requested;     /* the peak of the model, with what the history holds */
+  int64_t rounding;      /* sizes are rounded up */
+  int64_t remainder;     /* what is left of a block is too small to be split off */
+  int64_t fragmentation; /* free blocks do not fit */
+  int64_t segments;      /* segments are larger than what asked for them */
+  int64_t history;       /* what was cached at the start does not fit */
+  int64_t reserved, allocated;
+  pp_index full; /* as of pp_caching_run, from the history */
+} pp_caching_causes;
+/* `history` may be NULL: an empty cache. */
+pp_status pp_caching_explain(const pp_caching_config *config, const pp_caching *history,
+                             const pp_program *program, const pp_index *order,
+                             pp_caching_causes *causes, pp_error *error);
+
+typedef struct pp_caching_robust_options {
+  int64_t runs;             /* so many orders are tried at most; 0: the default */
+  bool (*stop)(void *data); /* asked now and then, if not NULL */
+  void *data;
+} pp_caching_robust_options;
+/* Among the orders whose requested peak is at most that of `order`, looks for one whose reserved
+ * peak (then allocated peak) is low, by local search: `order` is changed in place, never for the
+ * worse. *tried (if not NULL) is how many orders were run. `options` may be NULL. */
+pp_status pp_caching_robust(const pp_caching_config *config, const pp_caching *history,
+                            const pp_program *program, pp_index *order,
+                            const pp_caching_robust_options *options, int64_t *tried,
+                            pp_error *error);
+
 #ifdef __cplusplus
 }
 #endif
