@@ -7,11 +7,14 @@
  *   l                       goes on with an allocator that was given the list of blocks
  *   n COUNT                 the driver refuses the next requests to it
  *   s SETTINGS              other settings from here on (what is reserved stays)
+ *   c                       prints settings: large_buffer, max_split_size,
+ *                           max_non_split_rounding, the divisions
  *   d                       prints the blocks: one line, one word a block
  *
- * The answer to all but d: requested allocated reserved segments retries failures, and for `a` the
- * address (-1: nothing was asked for, -2: the device is full). A block is ADDRESS+BYTES, and a
- * letter for each of: a allocated, s small, x expandable, | first of its segment; then @REQUESTED.
+ * The answer to all but c and d: requested allocated reserved segments retries failures, and for
+ * `a` the address (-1: nothing was asked for, -2: the device is full). A block is ADDRESS+BYTES,
+ * and a letter for each of: a allocated, s small, x expandable, | first of its segment; then
+ * @REQUESTED.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,6 +98,15 @@ static void print_blocks(void) {
   free(again);
 }
 
+static void print_config(void) {
+  const pp_caching_config *config = &caching->config;
+  printf("%" PRId64 " %" PRId64 " %" PRId64, config->large_buffer, config->max_split_size,
+         config->max_non_split_rounding);
+  for (int i = 0; i < PP_CACHING_DIVISIONS; i++)
+    printf(" %" PRId64, config->divisions[i]);
+  putchar('\n');
+}
+
 static void print_figures(const int64_t *address) {
   pp_caching_figures f = pp_caching_now(caching);
   printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, f.requested,
@@ -146,6 +158,9 @@ static void run(const char *line) {
     caching->config = config;
     break;
   }
+  case 'c':
+    print_config();
+    return;
   case 'd':
     print_blocks();
     return;
