@@ -106,6 +106,8 @@ class Profiler:
     def start(self):
         import torch
 
+        if torch._C._autograd._profiler_enabled():
+            raise MeterError("torch.profiler is in use; preload memtrace instead")
         self._collect = gc.isenabled()
         gc.disable()
         self._count = 0

@@ -67,6 +67,13 @@ def read_index(directory):
         raise ValueError(f"{directory} is not a saved session: {e}") from None
     if not isinstance(index, dict) or index.get("peakproof_session") != VERSION:
         raise ValueError(f"{path} is not the index of a saved session, version {VERSION}")
+    programs = index.get("programs")
+    entries = programs if isinstance(programs, list) else [None]
+    keys = ("name", "state", "source")
+    for e in entries:
+        known = isinstance(e, dict) and all(isinstance(e.get(k), str) for k in keys)
+        if not known or os.path.basename(e["name"]) != e["name"]:
+            raise ValueError(f"{path} is damaged")
     return index
 
 
@@ -82,7 +89,10 @@ class Saved:
         self.directory = directory
         self.entry = entry
         self.name = entry["name"]
-        self.report = json.loads(_read(directory, self.name + ".report.json"))
+        try:
+            self.report = dict(json.loads(_read(directory, self.name + ".report.json")))
+        except (OSError, ValueError, TypeError) as e:
+            raise ValueError(f"{directory} has no report of {self.name}: {e}") from None
 
     def program(self):
         """The program's dict; ValueError if the file is not the one that was saved."""
@@ -128,8 +138,8 @@ def load(directory):
     from .session import LoadedSession, activate
 
     index = read_index(directory)
-    if index["torch"] != torch.__version__:
-        raise ValueError(f"saved with torch {index['torch']}, this is {torch.__version__}")
+    if index.get("torch") != torch.__version__:
+        raise ValueError(f"saved with torch {index.get('torch')}, this is {torch.__version__}")
     session = LoadedSession([Saved(directory, e) for e in index["programs"]])
     activate(session)
     return session
