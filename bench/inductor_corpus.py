@@ -34,13 +34,8 @@ def configurations():
     from models import MODELS, public, sequence
 
     seen = set()
-    for name, mode in [
-        *FIRST,
-        *TRAINED[:8],
-        *deeplabs("mnv3", "r50"),
-        *TRAINED[8:],
-        *deeplabs("r101"),
-    ]:
+    named = [*FIRST, *TRAINED[:7], *deeplabs("r50", "mnv3"), *TRAINED[7:], *deeplabs("r101")]
+    for name, mode in named:
         if name in MODELS and (name, mode) not in seen:
             seen.add((name, mode))
             yield name, mode
@@ -71,7 +66,7 @@ def deeplabs(*backbones):
     from models.public import SIZES
 
     for backbone in backbones:
-        for size in SIZES:
+        for size in sorted(SIZES, reverse=True):
             for mode in ("frozen", "infer"):
                 yield f"tv_deeplabv3_{backbone}_{size}", mode
 
