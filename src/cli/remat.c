@@ -1,5 +1,4 @@
 /* peakproof remat: what recomputation can do once no order can, and the model that does it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -210,29 +209,28 @@ static pp_status read_cap(const pp_program *program, char *line, int64_t number,
   return status;
 }
 
+/* A limit that the file does not name is the general one. */
 static int read_caps(const struct remat *remat, const pp_program *program, bool several,
                      int32_t **caps) {
   pp_error error;
   pp_index n = pp_program_statements(program);
-  int32_t *cap = *caps = pp_alloc((size_t)n, sizeof **caps);
-  bool readable = !pp_check_readable(remat->caps, &error);
-  FILE *file = readable ? fopen(remat->caps, "r") : NULL;
+  uint8_t *bytes = NULL;
+  size_t size, room = 0;
   char *line = NULL;
-  size_t room = 0;
-  pp_status status = cap ? PP_OK : pp_fail_memory(&error);
-  if (!status && !file)
-    status = pp_check_readable(remat->caps, &error);
-  if (!status && !file)
-    status = pp_fail(&error, PP_ERROR_READ, "cannot open: %s", strerror(errno));
+  FILE *file = NULL;
+  int32_t *cap = *caps = pp_alloc((size_t)n, sizeof **caps);
+  pp_status status =
+      cap ? pp_read_file(remat->caps, &bytes, &size, &error) : pp_fail_memory(&error);
+  if (!status && size && !(file = fmemopen(bytes, size, "r")))
+    status = pp_fail_memory(&error);
   for (pp_index v = 0; !status && v < n; v++)
     cap[v] = remat->cap ? remat->cap : 2;
-  for (int64_t number = 1; !status && getline(&line, &room, file) > 0; number++)
+  for (int64_t number = 1; file && !status && getline(&line, &room, file) > 0; number++)
     status = read_cap(program, line, number, several, cap, &error);
-  if (!status && ferror(file))
-    status = pp_fail(&error, PP_ERROR_READ, "cannot read");
   free(line);
   if (file)
     fclose(file);
+  free(bytes);
   return status ? pp_say_error(remat->caps, &error) : PP_EXIT_DONE;
 }
 

@@ -87,9 +87,9 @@ static pp_status fail_errno(pp_error *error, const char *what) {
                          : pp_fail(error, PP_ERROR_READ, "%s: %s", what, strerror(errno));
 }
 
-/* The rest of a stream, whatever it is; *capacity bytes are there to begin with. */
-static pp_status read_stream(FILE *file, size_t capacity, uint8_t **bytes, size_t *size,
-                             pp_error *error) {
+/* The rest of a stream; *capacity bytes are there to begin with, at most `limit` may come. */
+static pp_status read_stream(FILE *file, size_t capacity, size_t limit, uint8_t **bytes,
+                             size_t *size, pp_error *error) {
   *bytes = NULL;
   *size = 0;
   size_t room = 0;
@@ -98,9 +98,12 @@ static pp_status read_stream(FILE *file, size_t capacity, uint8_t **bytes, size_
     if (!pp_reserve((void **)bytes, &room, wanted + 1, 1))
       return pp_fail_memory(error);
     *size += fread(*bytes + *size, 1, room - 1 - *size, file);
-  } while (!feof(file) && !ferror(file));
+  } while (*size <= limit && !feof(file) && !ferror(file));
   if (ferror(file))
     return fail_errno(error, "cannot read");
+  if (*size > limit)
+    return pp_fail(error, PP_ERROR_INPUT,
+                   "no end after %zu bytes; a pipe may bring no more, a file may", limit);
   (*bytes)[*size] = 0;
   return PP_OK;
 }
@@ -126,24 +129,28 @@ pp_status pp_check_readable(const char *path, pp_error *error) {
 pp_status pp_read_file(const char *path, uint8_t **bytes, size_t *size, pp_error *error) {
   bool standard = !strcmp(path, "-");
   struct stat about;
+  *bytes = NULL;
   pp_status status = standard ? PP_OK : pp_check_readable(path, error);
   if (status)
     return status;
   FILE *file = standard ? stdin : fopen(path, "rb");
   if (!file)
     return fail_errno(error, "cannot open");
-  *bytes = NULL;
   if (fstat(fileno(file), &about))
     status = fail_errno(error, "cannot read");
   else if (S_ISDIR(about.st_mode))
     status = pp_fail(error, PP_ERROR_READ, "is a directory");
-  else
-    status = read_stream(file, S_ISREG(about.st_mode) ? (size_t)about.st_size + 1 : 1 << 16, bytes,
-                         size, error);
+  else {
+    size_t known = S_ISREG(about.st_mode) ? (size_t)about.st_size : 0;
+    status = read_stream(file, known ? known + 1 : 1 << 16,
+                         known > PP_STREAM_LIMIT ? known : PP_STREAM_LIMIT, bytes, size, error);
+  }
   if (!standard)
     fclose(file);
-  if (status)
+  if (status) {
     free(*bytes);
+    *bytes = NULL;
+  }
   return status;
 }
 

@@ -97,6 +97,8 @@ pp_status pp_model_write(const pp_model *model, const pp_index *const *order, pp
 /* Whether it is there and a regular file, or one that the caller has opened (standard input,
  * /dev/fd/N): reading a device may never end, and opening a pipe may never return. */
 pp_status pp_check_readable(const char *path, pp_error *error);
+/* What does not say how long it is, a pipe or a device, may bring so much: it may have no end. */
+enum { PP_STREAM_LIMIT = 1 << 30 };
 /* A whole file ("-": standard input): malloc'ed, with a 0 behind its end. */
 pp_status pp_read_file(const char *path, uint8_t **bytes, size_t *size, pp_error *error);
 

@@ -18,3 +18,6 @@ try batch -q list
 try plan -q <(cat m.tflite)
 cat m.tflite | try plan -q /dev/stdin
 cat m.tflite | try arena -q -
+# A pipe or a device that has no end is read to a limit.
+try plan - </dev/zero
+try remat -q m.tflite --caps /dev/stdin </dev/zero
