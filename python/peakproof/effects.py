@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from . import triton
 from .errors import Refusal
 
 # Namespaces whose operators do what their schema says, and nothing else.
@@ -77,13 +78,18 @@ def effect_of(statement, source, namespace):
         return Effect(reads=list(call.args))
     if function.endswith(".copy_") and isinstance(call.func.value, ast.Name):
         others = list(call.args[:1])
-        if len(call.args) != 1 or call.keywords:
+        blocking = len(call.args) == 1 or ast.unparse(call.args[1]) == "False"
+        if len(call.args) not in (1, 2) or not blocking or call.keywords:
             raise Refusal("copy_ of an unknown form", statement.line, statement.text)
         return Effect(reads=others, writes=[call.func.value])
+    if function.endswith(".zero_") and isinstance(call.func.value, ast.Name):
+        if call.args or call.keywords:
+            raise Refusal("zero_ of an unknown form", statement.line, statement.text)
+        return Effect(writes=[call.func.value])
     if function.startswith("extern_kernels."):
         return _extern(statement, call, function.split(".", 1)[1])
     if function.endswith(".run") and function[:-4] in source.kernels:
-        raise Refusal("GPU kernel", statement.line, statement.text)
+        return _triton(statement, source, source.kernels[function[:-4]], call)
     found = resolve(function, namespace, statement)
     if isinstance(found, torch._ops.OpOverload):
         return _operator(statement, call, found)
@@ -101,6 +107,16 @@ def _cpp(statement, kernel, call):
         const = ctype.startswith("const ")
         (effect.reads if const else effect.writes).append(arg)
         effect.parameters.append((names[i] if i < len(names) else "", arg))
+    return effect
+
+
+def _triton(statement, source, kernel, call):
+    """A launch. Random numbers come from a seed in memory: the launch itself has no state."""
+    if kernel.language != "triton" or source.device is None:
+        raise Refusal("GPU kernel without a device guard", statement.line, statement.text)
+    effect = Effect()
+    for arg, role in triton.launch(statement, kernel, source):
+        (effect.reads if role == "read" else effect.writes).append(arg)
     return effect
 
 

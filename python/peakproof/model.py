@@ -31,7 +31,7 @@ def data_edges(source, nodes):
             users.setdefault(name, set()).add(s.index)
         if s.kind == kinds.NODE:
             edges |= {(o, s.index) for o in origins}
-        for name in s.targets:
+        for name in s.targets if s.kind != kinds.STREAM else ():
             if s.kind == kinds.NODE and name in made_by:
                 edges |= {(u, s.index) for u in users.get(name, ()) if u in nodes and u != s.index}
                 users[name] = set()

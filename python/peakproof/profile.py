@@ -89,6 +89,8 @@ def pieces(tensor):
 class Profiler:
     """Runs one program. `held[i]` says whether the caller holds argument i."""
 
+    devices = ("cpu",)  # whose storages are measured
+
     def __init__(self, source, namespace, held, meter, owner=None):
         self.source = source
         self.namespace = namespace
@@ -130,7 +132,7 @@ class Profiler:
     def identify(self, tensor, name, statement, **fields):
         """The number of a tensor's storage, a new one if it is new. Held ones count 0 bytes."""
         plain = tensor.layout == torch.strided and not tensor.is_quantized
-        if plain and tensor.device.type == "cpu":
+        if plain and tensor.device.type in self.devices:
             storage = tensor.untyped_storage()
             key, size = storage._cdata, self.meter.bytes_of(storage)
         else:  # packed weights of oneDNN, for one: constants only

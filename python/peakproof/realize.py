@@ -130,7 +130,10 @@ def sequence(source, order):
             last.setdefault(value, position)
             defined.setdefault(value[0], []).append((position, value))
     dead = {}
+    streams = {n for s in source.statements if s.kind == kinds.STREAM for n in s.targets}
     for value, position in last.items():
+        if value[0] in streams:
+            continue  # a number, the same each time
         later = [p for p, v in defined[value[0]] if v[1] == value[1] + 1]
         if position == len(placed) - 1 or (later and later[0] == position):
             continue  # returned, or bound again by its last user
@@ -157,12 +160,19 @@ def realize(source, order):
     """
     if sorted(order) != [s.index for s in source.nodes]:
         raise Refusal("the order is not a permutation of the nodes")
-    lines = [source.header]
+    lines, indent = [source.header], "    "
+    guard = source.guard
     for item in sequence(source, order):
-        if isinstance(item, list):
-            lines += [f"    del {name}" for name in item]
+        kind = source.statements[item].kind if isinstance(item, int) else kinds.FREE
+        if kind == kinds.RETURN:
+            guard, indent = (), "    "
+        elif guard and kind not in (kinds.UNPACK, kinds.CLEAR):
+            lines += ["    " + guard[0], "        " + guard[1]]
+            guard, indent = (), "        "
+        if kind == kinds.FREE:
+            lines += [f"{indent}del {name}" for name in item]
             continue
         s = source.statements[item]
-        lines += ["    " + c for c in s.comments]
-        lines.append("    " + s.text)
+        lines += [indent + c for c in s.comments]
+        lines.append(indent + s.text)
     return "\n".join(lines) + "\n"

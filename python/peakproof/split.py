@@ -23,11 +23,17 @@ VIEWS = {"reinterpret_tensor", "aten.view.dtype", "torch.ops.aten.view.dtype"}
 PURE = {"reinterpret_tensor", "device", "torch.device", "max", "min", "int", "float", "len", "abs"}
 PURE |= {"math." + name for name in ("ceil", "floor", "sqrt", "log", "exp", "trunc", "pow")}
 PURE_METHODS = {"size", "stride"}
+# Methods of a tensor that work in place, as statements.
+IN_PLACE = {"copy_", "zero_"}
+# One device, and what older releases of torch give a triton kernel as its grid.
+GUARD = re.compile(r"torch\.cuda\._DeviceGuard\((\d+)\)")
+GRID = re.compile(r"(\w+\.)*\w*grid")
 
 # Kinds. A NODE is what gets permuted; everything else is placed around the nodes.
 UNPACK, CLEAR, SYMBOL, ASSERT, ALLOCATE = "unpack", "clear", "symbol", "assert", "allocate"
 ALIAS, ITEM, FREE, NODE, RETURN = "alias", "item", "free", "node", "return"
-BINDINGS = {SYMBOL, ALLOCATE, ALIAS, ITEM}
+STREAM = "stream"  # the device's current stream, a number; a name may get it again and again
+BINDINGS = {SYMBOL, ALLOCATE, ALIAS, ITEM, STREAM}
 
 
 @dataclass
@@ -66,6 +72,8 @@ class Source:
     kernels: dict
     aot_id: str
     arguments: tuple  # names of the unpacked arguments, in order
+    device: int | None = None  # the CUDA device whose guard all but unpacking stands in
+    guard: tuple = ()  # the guard's two lines, verbatim
 
     @property
     def nodes(self):
@@ -104,6 +112,8 @@ class _Splitter:
         self.local = set()
         self.tuples = set()  # local names that item statements index
         self.symbols = set()
+        self.device = None
+        self.guard = ()
 
     def refuse(self, reason, node):
         raise Refusal(reason, node.lineno, self.segment(node))
@@ -174,8 +184,19 @@ class _Splitter:
         ok += (ast.Call, ast.Subscript)
         return all(isinstance(n, ok) for n in ast.walk(node)) and self.pure(node)
 
+    def grid(self, node):
+        """Whether an expression computes a triton kernel's grid, in the way of older releases."""
+        if isinstance(node, ast.Call) and GRID.fullmatch(dotted(node.func)):
+            return all(self.pure(a) for a in [*node.args, *(k.value for k in node.keywords)])
+        return self.pure(node)
+
     def check_call(self, call, stmt):
-        for arg in list(call.args) + [k.value for k in call.keywords]:
+        for k in call.keywords:
+            if k.arg == "grid" and dotted(call.func).endswith(".run") and self.grid(k.value):
+                continue
+            if not self.pure(k.value):
+                self.refuse("argument of an unknown form", stmt)
+        for arg in call.args:
             if isinstance(arg, ast.Starred) or not self.pure(arg):
                 self.refuse("argument of an unknown form", stmt)
 
@@ -196,6 +217,8 @@ class _Splitter:
             return ALIAS, ""
         if isinstance(value, ast.Call):
             return self.assign_call(stmt, target, value)
+        if isinstance(value, ast.List):
+            self.refuse("a list, as for a graph partition", stmt)
         if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
             if value.value.id in self.local and isinstance(value.slice, ast.Constant):
                 if isinstance(value.slice.value, int) and value.value.id not in self.symbols:
@@ -218,6 +241,8 @@ class _Splitter:
         if function in VIEWS:
             self.check_call(value, stmt)
             return ALIAS, function
+        if function == "get_raw_stream":
+            return self.stream(stmt, value)
         if function == "alloc_from_pool":
             self.refuse("memory pool: lifetimes are frozen into offsets", stmt)
         head = function.split(".")[0]
@@ -233,6 +258,12 @@ class _Splitter:
             self.refuse("call of an unknown form", stmt)
         self.check_call(value, stmt)
         return NODE, function
+
+    def stream(self, stmt, call):
+        """`stream0 = get_raw_stream(0)`: of the guarded device, whose current stream stays."""
+        if self.device is None or self.segment(call) != f"get_raw_stream({self.device})":
+            self.refuse("stream of an unknown form", stmt)
+        return STREAM, "get_raw_stream"
 
     def expression(self, stmt):
         call = stmt.value
@@ -250,7 +281,7 @@ class _Splitter:
             self.refuse("call of an unknown form", stmt)
         self.check_call(call, stmt)
         head = function.split(".")[0]
-        if head in self.local and function.split(".")[1:] != ["copy_"]:
+        if head in self.local and ".".join(function.split(".")[1:]) not in IN_PLACE:
             self.refuse("method of a tensor that is not known", stmt)
         return NODE, function
 
@@ -269,8 +300,41 @@ class _Splitter:
         if isinstance(stmt, (ast.If, ast.While, ast.For)):
             self.refuse("control flow", stmt)
         if isinstance(stmt, ast.With):
-            self.refuse("device guard or context", stmt)
+            self.refuse("device guard or context of an unknown form", stmt)
         self.refuse("unknown statement", stmt)
+
+    def guarded(self, stmt):
+        """The statements in a device guard that follow torch.cuda.set_device, or None."""
+        if not isinstance(stmt, ast.With) or len(stmt.items) != 1 or stmt.items[0].optional_vars:
+            return None
+        match = GUARD.fullmatch(self.segment(stmt.items[0].context_expr))
+        if not match:
+            return None
+        first = self.segment(stmt.body[0])
+        if first != f"torch.cuda.set_device({match[1]})":
+            self.refuse("device guard of an unknown form", stmt)
+        if self.device not in (None, int(match[1])):
+            self.refuse("a second device", stmt)
+        self.device = int(match[1])
+        self.guard = (self.lines[stmt.lineno - 1].strip(), first)
+        return stmt.body[1:]
+
+    def body(self, call):
+        """The statements of `call`, those in a device guard among them.
+
+        Whatever stands outside of a guard may as well stand in it: the guard says where kernels
+        start, and only those in it start any.
+        """
+        found = []
+        for stmt in call.body:
+            inside = self.guarded(stmt)
+            if inside is None:
+                found.append(stmt)
+                continue
+            if any(isinstance(s, ast.Return) for s in inside):
+                self.refuse("return in a device guard", stmt)
+            found.extend(inside)
+        return found
 
     def comments_before(self, first, last):
         """Comment lines of the source between two 1-based lines, both exclusive."""
@@ -298,11 +362,12 @@ class _Splitter:
         if parameters != (["self", parameters[-1]] if method else parameters[-1:]):
             self.refuse("`call` with unknown parameters", call)
         self.parameter = parameters[-1]
-        self.bound_names(call.body)
+        body = self.body(call)
+        self.bound_names(body)
         if self.parameter in self.local:
             self.refuse("the list of arguments is bound again", call)
         out, before = [], call.lineno
-        for stmt in call.body:
+        for stmt in body:
             comments = self.comments_before(before, stmt.lineno)
             out.append(self.statement(len(out), stmt, comments))
             before = stmt.end_lineno
@@ -318,6 +383,8 @@ class _Splitter:
             kernels=self.kernels(),
             aot_id=aot_id.group(1) if aot_id else "",
             arguments=unpacked[0].targets if unpacked else (),
+            device=self.device,
+            guard=self.guard,
         )
 
     def check_form(self, call, out):

@@ -30,8 +30,8 @@ from torch._inductor.fx_passes.joint_graph import joint_graph_passes  # noqa: E4
 from torch._inductor.graph import GraphLowering  # noqa: E402
 from torch._inductor.virtualized import V  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
-from torch.utils import _pytree as pytree  # noqa: E402
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
 
 GUARD = """#include <c10/core/impl/DeviceGuardImplInterface.h>
 static c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::CUDA> guard;
@@ -125,16 +125,18 @@ def wrapper_of(graph, inputs, **options):
     """The text that Inductor generates for a graph of aten operators."""
     from torch._inductor.compile_fx import compile_fx_inner
 
+    failure = None
     try:
         with torch.no_grad():
             compile_fx_inner(graph, inputs, **options)
     except Exception as e:
-        while e is not None:
-            if isinstance(e, Captured):
-                return e.args[0]
-            e, before = e.__cause__ or e.__context__, e
-        raise before
-    raise AssertionError("Inductor did not generate a wrapper")
+        failure = e
+    chain = failure
+    while chain is not None and not isinstance(chain, Captured):
+        chain = chain.__cause__ or chain.__context__
+    if chain is None:
+        raise failure or AssertionError("Inductor did not generate a wrapper")
+    return chain.args[0]
 
 
 def on_cuda(graph, inputs):
