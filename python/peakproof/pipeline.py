@@ -62,7 +62,6 @@ class Report:
     held_bytes: int | None = None
     floor: int | None = None
     meter: str = ""
-    device: dict = field(default_factory=dict)  # CUDA: its name, peaks by the allocator's counts
     torch: str = torch.__version__
     seconds: dict = field(default_factory=dict)
 
@@ -79,6 +78,7 @@ class Result:
     function: object = None
     certificate: bytes | None = None
     signature: tuple = ()
+    apart: verify.Apart | None = None  # what the order takes for granted of the arguments
     splits: dict = field(default_factory=dict)  # line -> (old text, new text)
 
 
@@ -161,7 +161,7 @@ class Optimizer:
         verify.check_arguments(args)
         self.result.signature = signature(args)
         originals = list(args)
-        self.meter = self.choose_meter()
+        self.meter = meters.meter()
         self.report.meter = self.meter.name
         self.profiler(source, held)  # refuses what it does not know before anything runs
         clock.lap("split")
@@ -197,9 +197,6 @@ class Optimizer:
         del originals
         self.decide()
 
-    def choose_meter(self):
-        return meters.meter()
-
     def measure(self, function, originals, held):
         torch.set_rng_state(self.state)
         return verify.run(function, originals, held, self.meter)
@@ -213,6 +210,7 @@ class Optimizer:
                 profiles.append(profiler.run(originals))
             if any(p.comparable() != profiles[0].comparable() for p in profiles):
                 raise Refusal("two profiles show different storages or effects")
+            self.result.apart = verify.apart(source, profiles[0], originals)
             if all(p.work == profiles[0].work for p in profiles):
                 return profiles[0]
         return self.reconcile(profiles)

@@ -53,6 +53,7 @@ def save(results, directory, torch_version):
             entry["nodes"] = r.model.nodes
             entry["splits"] = [[line, *texts] for line, texts in r.splits.items()]
             entry["signature"] = plain_signature(r.signature)
+            entry["apart"] = asdict(r.apart) if r.apart is not None else None
         index["programs"].append(entry)
     write(os.path.join(directory, "index.json"), json.dumps(index, indent=1) + "\n")
 

@@ -10,11 +10,12 @@ import weakref
 
 import torch
 
-from . import device, saved
 from . import meter as meters
 from . import model as models
+from . import saved
 from .errors import Refusal
 from .pipeline import Optimizer, Options, Report, Result, compile_call, signature
+from .verify import Apart
 
 log = logging.getLogger("peakproof")
 
@@ -41,7 +42,6 @@ class Dispatcher:
         self.shapes = None
         self.tries = 0
         self.name = None
-        self.graphs = device.graphs_wanted()
 
     def __call__(self, args):
         function, session = self.function, self.session
@@ -81,7 +81,7 @@ class Dispatcher:
             if found is None:
                 before = session.disturbances
                 result = session.optimize(self, args)
-                found = result.function or self.stock
+                found = self.stock if result.function is None else self.guarded(result)
                 if result.report.state == "refused" and session.disturbances != before:
                     self.tries += 1
                     if self.tries < TRIES:
@@ -95,6 +95,14 @@ class Dispatcher:
         finally:
             session.optimizing = outer
             session.lock.release()
+
+
+    def guarded(self, result):
+        """The permuted function, behind a check of the arguments if it writes some."""
+        function, apart, stock = result.function, result.apart, self.stock
+        if apart is None:
+            return function
+        return lambda args: (function if apart.holds(args) else stock)(args)
 
 
 class ModuleView:
@@ -148,10 +156,10 @@ class Session:
         name = dispatcher.name or self.name_for(dispatcher.text)
         dispatcher.name = name if all(isinstance(a, torch.Tensor) for a in args) else None
         module = dispatcher.module
-        given = (name, dispatcher.text, module.__dict__, dispatcher.stock, self.options)
-        if device.concerns(dispatcher.text):
-            return device.DeviceOptimizer(*given, graphs=dispatcher.graphs).run(args)
-        return Optimizer(*given).run(args)
+        optimizer = Optimizer(
+            name, dispatcher.text, module.__dict__, dispatcher.stock, self.options
+        )
+        return optimizer.run(args)
 
     def add(self, result):
         self.results.append(result)
@@ -241,14 +249,9 @@ class Session:
         """
         step()
         with self.stock():
-            before = _step_peak(step, self.meter())
-        after = _step_peak(step, self.meter())
-        return {"stock": before, "permuted": after, "meter": self.meter().name}
-
-    def meter(self):
-        """What counts a step: a device's bytes if any of the programs ran on one."""
-        on = [r.report.meter for r in self.results]
-        return device.Requested(torch.cuda.current_device()) if "cuda" in on else meters.meter()
+            before = _step_peak(step)
+        after = _step_peak(step)
+        return {"stock": before, "permuted": after, "meter": meters.meter().name}
 
     def __enter__(self):
         activate(self)
@@ -263,8 +266,9 @@ class Session:
         deactivate(self)
 
 
-def _step_peak(step, meter):
+def _step_peak(step):
     step()
+    meter = meters.meter()
     meter.start()
     try:
         meter.begin()
@@ -295,7 +299,7 @@ class LoadedSession(Session):
             if found.entry["state"] != "installed":
                 report.state, report.reason = "kept", f"saved as {found.entry['state']}"
             else:
-                self.apply(found, dispatcher, result)
+                self.apply(found, dispatcher, result, args)
         except Refusal as e:
             report.state, report.reason, report.line = "refused", str(e), e.line
         except Exception as e:
@@ -316,10 +320,13 @@ class LoadedSession(Session):
             return candidates[0]
         raise Refusal("the saved session has this program for other argument sizes")
 
-    def apply(self, found, dispatcher, result):
+    def apply(self, found, dispatcher, result, args):
         text = found.text(dispatcher.text)
         stock = dispatcher.stock
         result.permuted_text = text
+        if found.entry["apart"] is not None:
+            result.apart = Apart(**found.entry["apart"])
+            result.apart.holds(args)  # raises if the file is damaged
         result.function = compile_call(
             text,
             dispatcher.module.__dict__,
@@ -383,6 +390,7 @@ def _install_hook():
         with open(path, encoding="utf-8") as f:
             text = f.read()
         if not text.startswith("# AOT ID:"):
+            log.warning("a program stays as it is: it is not Python text (cpp_wrapper): %s", path)
             return module
         return _active[-1].wrap(module, text)
 

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import hashlib
 import sys
+from dataclasses import dataclass
 
 import torch
 
@@ -34,8 +35,8 @@ def check_arguments(args):
     for t in args:
         if isinstance(t, torch.Tensor):
             plain = type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided
-            if not plain or t.device.type not in ("cpu", "cuda") or t.is_quantized:
-                raise Refusal(f"argument that is not a plain tensor: {type(t).__name__}")
+            if not plain or t.device.type != "cpu" or t.is_quantized:
+                raise Refusal(f"argument that is not a plain CPU tensor: {type(t).__name__}")
             if t.is_conj() or t.is_neg():
                 raise Refusal("argument with a conjugate or negative bit")
         elif not isinstance(t, (int, float, bool)) and t is not None:
@@ -52,10 +53,66 @@ def clone(args):
         storage = t.untyped_storage()
         if storage._cdata not in made:
             made[storage._cdata] = storage.clone()
-        new = torch.empty(0, dtype=t.dtype, device=t.device)
+        new = torch.empty(0, dtype=t.dtype, device="cpu")
         new.set_(made[storage._cdata], t.storage_offset(), t.shape, t.stride())
         out.append(new)
     return out
+
+
+@dataclass
+class Apart:
+    """What an order takes for granted of arguments: those that it writes overlap no other.
+
+    The compiler's guards let some calls through that break this (views of one tensor, for one).
+    """
+
+    extents: list  # bytes from each argument's first element to its last; 0 if it is no tensor
+    written: list  # positions of those that the program writes
+    shared: list  # [i, j], i < j: lay in one storage when the program was profiled
+
+    def holds(self, args):
+        """Whether the arguments of a call lie as they did, or further apart."""
+        end = 0
+        spans = [(args[i].data_ptr(), i) for i, size in enumerate(self.extents) if size]
+        for start, i in sorted(spans):
+            if start < end:
+                return self.closely(dict(map(reversed, spans)))
+            end = start + self.extents[i]
+        return True
+
+    def closely(self, starts):
+        shared = {tuple(pair) for pair in self.shared}
+        for i in self.written:
+            for j in starts:
+                if i in starts and i != j and (min(i, j), max(i, j)) not in shared:
+                    first, second = sorted((i, j), key=starts.get)
+                    if starts[first] + self.extents[first] > starts[second]:
+                        return False
+        return True
+
+
+def apart(source, profile, originals):
+    """The Apart of a profiled program, None if it writes no argument."""
+    numbers = {a.storage for found in profile.accesses.values() for a in found if a.write}
+    names = set()
+    for storage in (profile.storages[n] for n in numbers):
+        if storage.argument:
+            names |= {storage.name, *storage.others}
+    written = [i for i, name in enumerate(source.arguments) if name in names]
+    if not written:
+        return None
+    tensors = {i: t for i, t in enumerate(originals) if isinstance(t, torch.Tensor)}
+    keys = {i: t.untyped_storage()._cdata for i, t in tensors.items()}
+    shared = [[i, j] for i in keys for j in keys if i < j and keys[i] == keys[j]]
+    return Apart([extent(t) for t in originals], written, shared)
+
+
+def extent(tensor):
+    """Bytes from a strided tensor's first element to its last; 0 if there is none."""
+    if not isinstance(tensor, torch.Tensor) or tensor.numel() == 0:
+        return 0
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+    return (last + 1) * tensor.element_size()
 
 
 def digest(tensor):
@@ -73,7 +130,7 @@ def digest(tensor):
             t = t.view(_INTEGER[size])
         else:  # complex128
             t = torch.view_as_real(t).view(torch.int64)
-        h.update(t.contiguous().view(-1).view(torch.uint8).cpu().numpy())
+        h.update(t.contiguous().view(-1).view(torch.uint8).numpy())
     return h.hexdigest()
 
 

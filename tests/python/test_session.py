@@ -2,6 +2,8 @@
 
 import gc
 import json
+import logging
+import sys
 import threading
 import types
 
@@ -166,6 +168,36 @@ def test_profiler_that_cannot_start(monkeypatch):
     assert gc.isenabled()
 
 
+def test_operator_without_a_schema_that_says(caplog):
+    """Refused before it runs; the reason and the line are printed."""
+    library = torch.library.Library("pptest8", "DEF")
+    library.define("opaque(Any x) -> Tensor")
+    ran = []
+    library.impl("opaque", lambda x: ran.append(1) or x + 1, "CompositeExplicitAutograd")
+    text = body("buf0 = torch.ops.pptest8.opaque.default(a)", "return (buf0, b, )")
+    session = peakproof.optimize()
+    call, args = make(session, text), two()
+    with caplog.at_level(logging.WARNING, "peakproof"):
+        assert torch.equal(call(list(args))[0], args[0] + 1)
+    r = session.results[0].report
+    assert r.state == "refused" and "schema does not say" in r.reason
+    assert r.line == text[: text.index("buf0")].count("\n") + 1
+    assert f"line {r.line}: operator whose schema does not say" in caplog.text
+    assert f"line {r.line}:" in session.table() and len(ran) == 1
+
+
+def test_not_python(tmp_path, caplog):
+    """A module that is not a generated Python program (cpp_wrapper's) is left alone, and said."""
+    from torch._inductor.codecache import PyCodeCache
+
+    path = tmp_path / "module.py"
+    path.write_text("import torch\ncall = list\n")
+    with peakproof.optimize() as session, caplog.at_level(logging.WARNING, "peakproof"):
+        module = PyCodeCache.load_by_key_path("key", str(path))
+    assert module.call is list and not session.results
+    assert "stays as it is" in caplog.text
+
+
 def test_idle_operators_keep_their_order():
     """Assertions return nothing and write nothing: they are there for their effect."""
     text = body(
@@ -204,6 +236,75 @@ def test_outputs_that_share():
     assert keys[4] == args[1].untyped_storage()._cdata
 
 
+def where(x: torch.Tensor) -> torch.Tensor:
+    """An operator that notes which text called it."""
+    frame = sys._getframe()
+    while not frame.f_code.co_filename.startswith(("<generated>", "<peakproof")):
+        frame = frame.f_back
+    ran.append(frame.f_code.co_filename)
+    return x.clone()
+
+
+ran = []
+
+
+def writer():
+    """A program that writes its first argument."""
+    if not hasattr(torch.ops.pptest7, "where"):
+        operator("where", where)
+    return BETTER.replace(
+        "    buf0 =",
+        "    buf9 = torch.ops.pptest7.where.default(b)\n    aten.mul_.Scalar(a, 2.0)\n    buf0 =",
+    )
+
+
+def rows(total):
+    """16 x 16 tensors that start at rows 0, 1 and 16 of one block, and one of another."""
+    block = torch.rand(total, 16)
+    return block[:16], block[1:17], block[16:32], torch.rand(16, 16)
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_arguments_that_overlap_later(tmp_path, loaded):
+    """The order took arguments for separate: where one that is written overlaps, stock runs."""
+    text = writer()
+    session = peakproof.optimize()
+    call = make(session, text)
+    call(two())
+    assert session.results[0].report.state == "installed"
+    if loaded:
+        session.save(tmp_path)
+        with peakproof.load(tmp_path) as again:
+            call = make(again, text)
+            call(two())
+            assert again.results[0].report.state == "installed"
+    for pair, stays in (((0, 3), True), ((3, 1), True), ((0, 2), True), ((0, 1), False)):
+        seed = torch.get_rng_state()
+        blocks = rows(32)
+        args = [blocks[i] for i in pair]
+        torch.set_rng_state(seed)
+        again = rows(32)
+        ran.clear()
+        found = call(list(args))
+        assert ran[0].startswith("<peakproof" if stays else "<generated>"), pair
+        assert equal(found, stock(text, [again[i] for i in pair]))
+        assert equal(blocks, again)
+
+
+def test_arguments_that_overlap_at_first():
+    """Sharing that the profile saw is in the model: the order holds for it."""
+    text = writer()
+    session = peakproof.optimize()
+    call = make(session, text)
+    a, b, _, _ = rows(32)
+    call([a, b])
+    r = session.results[0].report
+    assert r.state in ("installed", "kept") and r.bitwise == "yes", r.reason
+    ran.clear()
+    call([a, b])
+    assert ran[0].startswith("<peakproof" if r.state == "installed" else "<generated>")
+
+
 def saved_session(directory):
     session = peakproof.optimize()
     args = two()
@@ -238,6 +339,8 @@ def test_load(tmp_path):
         ("splits", 5),
         ("signature", None),
         ("state", "lost"),
+        ("apart", 5),
+        ("apart", {"extents": [1, 2, 3, 4], "written": [0], "shared": []}),
     ],
 )
 def test_load_of_a_damaged_index(tmp_path, key, value):
