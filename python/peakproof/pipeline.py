@@ -62,6 +62,7 @@ class Report:
     held_bytes: int | None = None
     floor: int | None = None
     meter: str = ""
+    device: dict = field(default_factory=dict)  # CUDA: its name, peaks by the allocator's counts
     torch: str = torch.__version__
     seconds: dict = field(default_factory=dict)
 
@@ -161,7 +162,7 @@ class Optimizer:
         verify.check_arguments(args)
         self.result.signature = signature(args)
         originals = list(args)
-        self.meter = meters.meter()
+        self.meter = self.choose_meter()
         self.report.meter = self.meter.name
         self.profiler(source, held)  # refuses what it does not know before anything runs
         clock.lap("split")
@@ -196,6 +197,9 @@ class Optimizer:
             self.options.inspect(self, originals, held)
         del originals
         self.decide()
+
+    def choose_meter(self):
+        return meters.meter()
 
     def measure(self, function, originals, held):
         torch.set_rng_state(self.state)

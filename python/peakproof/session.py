@@ -10,9 +10,9 @@ import weakref
 
 import torch
 
+from . import device, saved
 from . import meter as meters
 from . import model as models
-from . import saved
 from .errors import Refusal
 from .pipeline import Optimizer, Options, Report, Result, compile_call, signature
 from .verify import Apart
@@ -42,6 +42,7 @@ class Dispatcher:
         self.shapes = None
         self.tries = 0
         self.name = None
+        self.graphs = device.graphs_wanted()
 
     def __call__(self, args):
         function, session = self.function, self.session
@@ -156,10 +157,10 @@ class Session:
         name = dispatcher.name or self.name_for(dispatcher.text)
         dispatcher.name = name if all(isinstance(a, torch.Tensor) for a in args) else None
         module = dispatcher.module
-        optimizer = Optimizer(
-            name, dispatcher.text, module.__dict__, dispatcher.stock, self.options
-        )
-        return optimizer.run(args)
+        given = (name, dispatcher.text, module.__dict__, dispatcher.stock, self.options)
+        if device.concerns(dispatcher.text):
+            return device.DeviceOptimizer(*given, graphs=dispatcher.graphs).run(args)
+        return Optimizer(*given).run(args)
 
     def add(self, result):
         self.results.append(result)
@@ -249,9 +250,14 @@ class Session:
         """
         step()
         with self.stock():
-            before = _step_peak(step)
-        after = _step_peak(step)
-        return {"stock": before, "permuted": after, "meter": meters.meter().name}
+            before = _step_peak(step, self.meter())
+        after = _step_peak(step, self.meter())
+        return {"stock": before, "permuted": after, "meter": self.meter().name}
+
+    def meter(self):
+        """What counts a step: a device's bytes if any of the programs ran on one."""
+        on = [r.report.meter for r in self.results]
+        return device.Requested(torch.cuda.current_device()) if "cuda" in on else meters.meter()
 
     def __enter__(self):
         activate(self)
@@ -266,9 +272,8 @@ class Session:
         deactivate(self)
 
 
-def _step_peak(step):
+def _step_peak(step, meter):
     step()
-    meter = meters.meter()
     meter.start()
     try:
         meter.begin()

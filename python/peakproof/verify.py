@@ -35,8 +35,8 @@ def check_arguments(args):
     for t in args:
         if isinstance(t, torch.Tensor):
             plain = type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided
-            if not plain or t.device.type != "cpu" or t.is_quantized:
-                raise Refusal(f"argument that is not a plain CPU tensor: {type(t).__name__}")
+            if not plain or t.device.type not in ("cpu", "cuda") or t.is_quantized:
+                raise Refusal(f"argument that is not a plain tensor: {type(t).__name__}")
             if t.is_conj() or t.is_neg():
                 raise Refusal("argument with a conjugate or negative bit")
         elif not isinstance(t, (int, float, bool)) and t is not None:
@@ -53,7 +53,7 @@ def clone(args):
         storage = t.untyped_storage()
         if storage._cdata not in made:
             made[storage._cdata] = storage.clone()
-        new = torch.empty(0, dtype=t.dtype, device="cpu")
+        new = torch.empty(0, dtype=t.dtype, device=t.device)
         new.set_(made[storage._cdata], t.storage_offset(), t.shape, t.stride())
         out.append(new)
     return out
@@ -130,7 +130,7 @@ def digest(tensor):
             t = t.view(_INTEGER[size])
         else:  # complex128
             t = torch.view_as_real(t).view(torch.int64)
-        h.update(t.contiguous().view(-1).view(torch.uint8).numpy())
+        h.update(t.contiguous().view(-1).view(torch.uint8).cpu().numpy())
     return h.hexdigest()
 
 
