@@ -97,7 +97,6 @@ class Dispatcher:
             session.optimizing = outer
             session.lock.release()
 
-
     def guarded(self, result):
         """The permuted function, behind a check of the arguments if it writes some."""
         function, apart, stock = result.function, result.apart, self.stock
