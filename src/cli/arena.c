@@ -618,6 +618,8 @@ int pp_verb_arena(int argc, char **argv) {
   code = pp_check_places("arena", place, sizeof place / sizeof *place);
   if (!code)
     code = read_input(&arena);
+  if (!code && arena.model)
+    code = pp_check_companions(arena.model, true, place, sizeof place / sizeof *place);
   if (!code)
     code = pack_all(&arena);
   if (!code)

@@ -15,7 +15,7 @@ enum { PP_EXIT_DONE = 0, PP_EXIT_NO = 1, PP_EXIT_INTERRUPTED = 130 };
 
 typedef int pp_verb(int argc, char **argv);
 pp_verb pp_verb_plan, pp_verb_why, pp_verb_convert, pp_verb_verify, pp_verb_remat, pp_verb_arena,
-    pp_verb_batch;
+    pp_verb_batch, pp_verb_cuda;
 
 /* ---- Errors (message.c) ---- */
 
@@ -125,6 +125,9 @@ typedef struct pp_place {
 /* Before anything is read or written: refuses two outputs in one place, and outputs over inputs.
  * Returns an exit code. */
 int pp_check_places(const char *verb, const pp_place *place, size_t count);
+/* Once the model is read: refuses outputs over its other files, and says, unless `quiet`, that a
+ * model written elsewhere will not find them. */
+int pp_check_companions(const pp_model *model, bool quiet, const pp_place *place, size_t count);
 /* The same of the NAME.EXTENSION that a directory (one of the places) will get, once the names of
  * the programs are known. */
 int pp_check_names(const pp_model *model, const pp_place *directory, const char *extension,

@@ -146,7 +146,9 @@ int pp_verb_convert(int argc, char **argv) {
     code = pp_read_model(convert.path, &convert.common, &model);
   if (code)
     return code;
-  if (directory && (code = pp_check_names(model, place + 1, "json", place, 2))) {
+  code = directory ? pp_check_names(model, place + 1, "json", place, 2)
+                   : pp_check_companions(model, true, place, 2);
+  if (code) {
     pp_model_free(model);
     return code;
   }

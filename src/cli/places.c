@@ -137,12 +137,68 @@ int pp_check_places(const char *verb, const pp_place *place, size_t count) {
   return code;
 }
 
+/* ---- Once the model is read ---- */
+
+/* The other files of a model are relative to where it is (an absolute name stays what it is). */
+static char *companion_path(const pp_model *model, const char *name) {
+  const char *slash = *name == '/' ? NULL : strrchr(model->path, '/');
+  size_t length = slash ? (size_t)(slash - model->path) + 1 : 0;
+  char *path = pp_alloc(length + strlen(name) + 1, 1);
+  if (!path)
+    return NULL;
+  memcpy(path, model->path, length);
+  memcpy(path + length, name, strlen(name) + 1);
+  return path;
+}
+
+static int check_companions(const pp_model *model, const pp_place *output, const char *path) {
+  int code = PP_EXIT_DONE;
+  for (size_t i = 0; !code && i < model->companions; i++) {
+    char *companion = companion_path(model, model->companion[i]);
+    if (!companion)
+      code = EX_OSERR;
+    else if (same_place(path, companion)) {
+      pp_say("%s: %s would overwrite the data of the model's tensors", path, output->option);
+      code = EX_CANTCREAT;
+    }
+    free(companion);
+  }
+  return code;
+}
+
+/* Are both in one directory? */
+static bool same_directory(const char *a, const char *b) {
+  char *x = real_place(a), *y = real_place(b);
+  bool same = x && y && strrchr(x, '/') - x == strrchr(y, '/') - y &&
+              !strncmp(x, y, (size_t)(strrchr(x, '/') - x));
+  free(x);
+  free(y);
+  return same;
+}
+
+int pp_check_companions(const pp_model *model, bool quiet, const pp_place *place, size_t count) {
+  int code = PP_EXIT_DONE;
+  for (size_t i = 0; !code && i < count; i++) {
+    if (!place[i].path || place[i].kind != PP_PLACE_OUTPUT)
+      continue;
+    code = check_companions(model, place + i, place[i].path);
+    bool model_too = !strcmp(place[i].option, "-o") && model->operations->write;
+    if (!code && model->companions && model_too && !quiet &&
+        !same_directory(place[i].path, model->path))
+      pp_say("note: %s: it names %s%s, which it has to find beside it", place[i].path,
+             model->companion[0], model->companions > 1 ? " and other files" : "");
+  }
+  return code;
+}
+
 int pp_check_names(const pp_model *model, const pp_place *directory, const char *extension,
                    const pp_place *place, size_t count) {
   int code = PP_EXIT_DONE;
   for (size_t i = 0; directory->path && !code && i < model->programs; i++) {
     char *path = pp_path_in(directory->path, model->name[i], extension);
     code = path ? check_path(directory, path, place, count) : EX_OSERR;
+    if (!code)
+      code = check_companions(model, directory, path);
     free(path);
   }
   return code;

@@ -166,7 +166,9 @@ static int read_model(const struct plan *plan, pp_model **model) {
     code = pp_read_model(plan->path, &plan->common, model);
   if (code)
     return code;
-  code = pp_check_names(*model, place + places - 1, "json", place, places);
+  code = pp_check_companions(*model, plan->common.quiet, place, places);
+  if (!code)
+    code = pp_check_names(*model, place + places - 1, "json", place, places);
   if (!code)
     code = pp_check_names(*model, place + places - 1, "cert", place, places);
   if (code) {

@@ -467,7 +467,9 @@ static int read_model(const struct remat *remat, pp_model **model) {
     code = pp_read_model(remat->path, &remat->common, model);
   if (code)
     return code;
-  code = pp_check_names(*model, place + places - 1, "json", place, places);
+  code = pp_check_companions(*model, remat->common.quiet, place, places);
+  if (!code)
+    code = pp_check_names(*model, place + places - 1, "json", place, places);
   if (!code)
     code = pp_check_names(*model, place + places - 1, "cert", place, places);
   if (code)

@@ -81,7 +81,9 @@ int pp_verb_why(int argc, char **argv) {
   if (code)
     return code;
   bool first = true;
-  code = pp_write_pictures(&why.pictures, &planned, why.common.plan.only, why.original);
+  code = pp_check_companions(model, true, place, sizeof place / sizeof *place);
+  if (!code)
+    code = pp_write_pictures(&why.pictures, &planned, why.common.plan.only, why.original);
   for (size_t i = 0; !code && i < model->programs; i++) {
     if (!planned.program[i].plan ||
         (why.common.plan.only && i != pp_model_find(model, why.common.plan.only)))

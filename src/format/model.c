@@ -223,6 +223,9 @@ void pp_model_free(pp_model *model) {
     free(model->name[i]);
   free(model->name);
   free(model->sequence);
+  for (size_t i = 0; i < model->companions; i++)
+    free(model->companion[i]);
+  free(model->companion);
   pp_notices_free(&model->notices);
   free(model->path);
   free(model->bytes);

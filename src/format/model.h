@@ -68,8 +68,10 @@ struct pp_model {
   uint8_t *bytes;
   size_t size; /* the whole file; bytes[size] is a terminating 0 that does not count */
   size_t programs;
-  char **name;      /* unique, usable as a file name ([A-Za-z0-9._-]+), for --certificate DIR */
-  size_t *sequence; /* callees before callers */
+  char **name;       /* unique, usable as a file name ([A-Za-z0-9._-]+), for --certificate DIR */
+  size_t *sequence;  /* callees before callers */
+  size_t companions; /* other files that hold a part of it, named as it names them: relative to */
+  char **companion;  /* its directory. Nobody reads them, and no output may hit them */
   pp_notices notices;
   const struct pp_model_operations *operations;
   void *data; /* the reader's */

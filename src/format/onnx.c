@@ -123,6 +123,9 @@ void pp_onnx_free(pp_onnx *onnx) {
   free(onnx->capture.items);
   free(onnx->function.items);
   free(onnx->text.items);
+  for (size_t i = 0; i < onnx->location.count; i++)
+    free(onnx->location.items[i]);
+  free(onnx->location.items);
   free(onnx->index);
   free(onnx);
 }
@@ -163,6 +166,30 @@ static pp_status make_programs(const pp_onnx *onnx, pp_model *model, pp_error *e
   return PP_OK;
 }
 
+static int compare_texts(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The model gets the names of its other files, each once. */
+static pp_status take_companions(pp_onnx *onnx, pp_model *model, pp_error *error) {
+  size_t count = onnx->location.count;
+  if (!count)
+    return PP_OK;
+  qsort(onnx->location.items, count, sizeof *onnx->location.items, compare_texts);
+  model->companion = pp_alloc(count, sizeof *model->companion);
+  if (!model->companion)
+    return pp_onnx_fail_memory(error);
+  for (size_t i = 0; i < count; i++) {
+    char *name = onnx->location.items[i];
+    if (i && !strcmp(name, model->companion[model->companions - 1]))
+      free(name);
+    else
+      model->companion[model->companions++] = name;
+  }
+  onnx->location.count = 0;
+  return PP_OK;
+}
+
 pp_status pp_onnx_read(pp_model *model, const pp_read_options *options, pp_error *error) {
   pp_onnx *onnx = pp_zalloc(1, sizeof *onnx);
   if (!onnx)
@@ -175,7 +202,8 @@ pp_status pp_onnx_read(pp_model *model, const pp_read_options *options, pp_error
   onnx->options = options;
   pp_status status;
   if ((status = pp_onnx_decode(onnx, error)) || (status = pp_onnx_resolve(onnx, error)) ||
-      (status = pp_onnx_sort(onnx, error)) || (status = make_programs(onnx, model, error)))
+      (status = pp_onnx_sort(onnx, error)) || (status = make_programs(onnx, model, error)) ||
+      (status = take_companions(onnx, model, error)))
     return status;
   tell(onnx, model);
   status = pp_onnx_measure(onnx, &model->notices, error);

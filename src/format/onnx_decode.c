@@ -456,8 +456,47 @@ static int compare_functions(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* ---- Files with the data of tensors ---- */
+
+static bool is_text(const pp_onnx *onnx, const pp_wire_field *field, const char *text) {
+  size_t size = field->end - field->body;
+  return size == strlen(text) && !memcmp(onnx->bytes + field->body, text, size);
+}
+
+/* Notes the "location" of external data, wherever in the model the tensor is. The entry is not
+ * checked yet: what is no entry ends the loop. */
+static bool note_location(const char *name, const pp_wire_field *entry, void *data) {
+  pp_onnx *onnx = data;
+  if (strcmp(name, "external_data"))
+    return true;
+  pp_wire_field field, value = {0};
+  bool location = false;
+  for (size_t at = entry->body; pp_wire_step(onnx->bytes, entry->end, &at, &field);)
+    if (field.type == WIRE_BYTES && field.number == 1)
+      location = is_text(onnx, &field, "location");
+    else if (field.type == WIRE_BYTES && field.number == 2)
+      value = field;
+  size_t size = value.end - value.body;
+  const uint8_t *text = onnx->bytes + value.body;
+  size_t known = onnx->location.count;
+  if (!location || !size || memchr(text, 0, size))
+    return true;
+  if (known && !strncmp(onnx->location.items[known - 1], (const char *)text, size) &&
+      !onnx->location.items[known - 1][size])
+    return true; /* most often all weights are in one file */
+  if (!PP_ROOM(&onnx->location))
+    return false;
+  char *copy = strndup((const char *)text, size);
+  if (copy)
+    onnx->location.items[onnx->location.count++] = copy;
+  return copy != NULL;
+}
+
+/* ---- The model ---- */
+
 pp_status pp_onnx_decode(pp_onnx *onnx, pp_error *error) {
-  pp_status status = pp_wire_check(&onnx__model_proto__descriptor, onnx->bytes, onnx->size, error);
+  pp_status status = pp_wire_check(&onnx__model_proto__descriptor, onnx->bytes, onnx->size,
+                                   note_location, onnx, error);
   pp_wire_field field;
   for (size_t at = 0; !status && pp_wire_step(onnx->bytes, onnx->size, &at, &field);)
     status = decode_model_part(onnx, &field, error);

@@ -125,7 +125,8 @@ typedef struct pp_onnx {
   PP_VECTOR(const char *) function; /* "domain:name" of the model's own functions, sorted */
   uint32_t *index;                  /* the values by graph and name */
   size_t indexed;
-  PP_VECTOR(char *) text; /* all strings live here */
+  PP_VECTOR(char *) text;     /* all strings live here, but for these: */
+  PP_VECTOR(char *) location; /* files that hold data of tensors; some may stand here twice */
 } pp_onnx;
 
 /* ---- onnx_decode.c ---- */

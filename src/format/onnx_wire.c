@@ -146,7 +146,7 @@ static pp_status check_field(const ProtobufCFieldDescriptor *known, const uint8_
 enum { DEPTH = 100 }; /* as protobuf's own parsers have it */
 
 pp_status pp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size,
-                        pp_error *error) {
+                        pp_wire_visit *visit, void *data, pp_error *error) {
   struct {
     const ProtobufCMessageDescriptor *type;
     size_t end;
@@ -169,6 +169,8 @@ pp_status pp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *b
       return status;
     if (known->type != PROTOBUF_C_TYPE_MESSAGE)
       continue;
+    if (visit && !visit(known->name, &field, data))
+      return pp_onnx_fail_memory(error);
     if (depth == DEPTH)
       return pp_onnx_fail(error, PP_ERROR_INPUT, field.at,
                           "more than %d messages inside each other", DEPTH);

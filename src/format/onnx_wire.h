@@ -29,10 +29,14 @@ pp_status pp_wire_next(const uint8_t *bytes, size_t end, size_t *at, pp_wire_fie
 /* The same of bytes that pp_wire_check has accepted; false at the end. */
 bool pp_wire_step(const uint8_t *bytes, size_t end, size_t *at, pp_wire_field *field);
 
+/* Gets every field of a known name that is a message; returns false when out of memory. What is
+ * inside it is not yet checked. */
+typedef bool pp_wire_visit(const char *name, const pp_wire_field *field, void *data);
+
 /* Checks that bytes are a message of a type, in all its depth: fields of the right wire types, none
  * longer than its message, no zero byte in a string, no more than 100 messages inside each other
- * (so that protobuf-c, which is recursive, can unpack them). */
+ * (so that protobuf-c, which is recursive, can unpack them). `visit` may be NULL. */
 pp_status pp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size,
-                        pp_error *error);
+                        pp_wire_visit *visit, void *data, pp_error *error);
 
 #endif
