@@ -2,6 +2,9 @@
  * in networks with power estimation, Soviet Math. Doklady 11 (1970). */
 #include "flow.h"
 
+/* So many blocking flows, each found from new levels, show that paths differ much in length. */
+enum { MANY_PHASES = 12 };
+
 bool pp_flow_node(struct pp_flow *flow, pp_index label, pp_index *node) {
   if (flow->nodes.count >= INT32_MAX || !PP_ROOM(&flow->nodes))
     return false;
@@ -118,7 +121,15 @@ static bool extend_path(struct pp_flow *flow) {
 bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
   if (!room_for_search(flow))
     return false;
-  while (limit > 0) {
+  int few = flow->nodes.count > 300 ? 1 : MANY_PHASES;
+  for (int phase = 0; limit > 0; phase++) {
+    if (phase == few) {
+      int64_t before = *value;
+      if (!pp_flow_push(flow, limit, value))
+        return false;
+      limit -= *value - before;
+      continue;
+    }
     set_levels(flow, PP_FLOW_SOURCE, false);
     if (flow->nodes.items[PP_FLOW_SINK].level < 0)
       return true;

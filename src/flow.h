@@ -39,10 +39,13 @@ bool pp_flow_node(struct pp_flow *flow, pp_index label, pp_index *node);
 bool pp_flow_arc(struct pp_flow *flow, pp_index from, pp_index to, int64_t capacity,
                  pp_index label);
 
-/* Pushes up to `limit` more units from source to sink and adds them to *value. If fewer than
+/* Pushes `limit` more units from source to sink, or more, and adds them to *value. If fewer than
  * `limit` go through, the flow is maximum and nodes with level >= 0 are the source side of the
  * smallest minimum cut. Dinic (1970), without recursion. */
 bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value);
+/* The same by preflows, for long networks; it may push more than `limit`. Needs the room that
+ * pp_flow_run has made. */
+bool pp_flow_push(struct pp_flow *flow, int64_t limit, int64_t *value);
 /* After a maximum flow: level >= 0 becomes the source side of the largest minimum cut. */
 bool pp_flow_largest_cut(struct pp_flow *flow);
 

@@ -11,6 +11,11 @@
 /* States that one exploration may hold unless the caller says otherwise. */
 static const int64_t default_states = 1 << 20;
 
+enum {
+  LOWEST_TRIES = 4,   /* levels tried one after the other, each the lowest possible */
+  LARGEST_HALVING = 6 /* then 1/64 of what is open, 1/32, ... */
+};
+
 struct solver {
   const pp_program *program;
   const pp_options *options;
@@ -171,13 +176,15 @@ static pp_status search_at(struct solver *solver, int64_t level, int64_t budget,
   return status;
 }
 
-/* Bisects between what is proved and what is found. Where a try ends at its budget, higher levels
- * do too, as a rule: few are tried. */
+/* Most often the optimum is not far above what is proved, and an infeasible level leaves its commits
+ * to the next one: the first levels are the lowest possible, then the steps grow. Where a try ends
+ * at its budget, higher levels do too, as a rule: few are tried. */
 static pp_status bisect(struct solver *solver, int64_t budget, pp_error *error) {
   pp_plan *plan = solver->plan;
-  int64_t level = plan->searched; /* most often the optimum */
+  int64_t level = plan->searched;
   pp_status status = PP_OK;
-  for (int limits = 0; !status && limits < 4 && level < plan->peak && !should_stop(solver);) {
+  for (int limits = 0, tries = 0;
+       !status && limits < 4 && level < plan->peak && !should_stop(solver); tries++) {
     pp_search_result result;
     status = search_at(solver, level, budget, &result, error);
     int64_t low = plan->searched;
@@ -185,7 +192,8 @@ static pp_status bisect(struct solver *solver, int64_t budget, pp_error *error) 
       limits++;
       low = level + 1;
     }
-    level = low + (plan->peak - low) / 2;
+    int halvings = limits ? 1 : tries < LOWEST_TRIES ? 62 : LARGEST_HALVING + LOWEST_TRIES - tries;
+    level = low + ((plan->peak - low) >> (halvings > 1 ? halvings : 1));
   }
   return status;
 }
