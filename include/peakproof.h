@@ -487,6 +487,25 @@ void pp_caching_set_watch(pp_caching *caching, pp_caching_watch *watch, void *da
 pp_status pp_caching_place_next(pp_caching *caching, int64_t address, pp_error *error);
 void pp_caching_refuse_next(pp_caching *caching, int64_t requests);
 
+/* An entry of a trace (torch.cuda.memory._record_memory_history). */
+typedef enum pp_caching_event_kind {
+  PP_EVENT_ALLOC = 0,
+  PP_EVENT_FREE = 1,
+  PP_EVENT_SEGMENT = 2, /* `action` says what */
+  PP_EVENT_FULL = 3     /* a request was refused */
+} pp_caching_event_kind;
+typedef struct pp_caching_event {
+  pp_caching_event_kind kind;
+  pp_caching_action action;
+  int64_t address, bytes, stream;
+} pp_caching_event;
+/* Does what the trace says to *caching, which may be replaced by another one, and compares: each
+ * block must stand where the trace says, and the driver be asked for what it says. *same says
+ * whether all was so, *at is the first entry that was not (or count), and `why` (if not NULL, 200
+ * bytes) what was wrong with it; the rest is then not replayed. */
+pp_status pp_caching_replay(pp_caching **caching, const pp_caching_event *event, size_t count,
+                            bool *same, size_t *at, char *why, pp_error *error);
+
 /* Runs a program in an order (NULL: the original one): what is live_in is allocated first, then
  * each storage just before the statement that accesses it first, and freed just after the one that
  * accesses it last; the requests of a statement's work are made after that and taken back in

@@ -118,5 +118,9 @@ pp_status pp_unmap(struct pp_caching *c, pp_index b, pp_error *error);
 pp_status pp_expandable_new(struct pp_caching *c, int64_t base, int64_t granule, int32_t *index,
                             pp_error *error);
 int64_t pp_expandable_bytes(const struct pp_caching *c, int64_t granule);
+/* A trace maps pages at `address`, which no segment has: address space that was taken when the
+ * driver refused the pages, and so was never seen, turns out to stand there. */
+void pp_expandable_settle(struct pp_caching *c, int64_t address, int64_t stream,
+                          enum pp_caching_pool pool);
 
 #endif

@@ -121,6 +121,25 @@ pp_status pp_expand(struct pp_caching *c, int64_t bytes, int64_t stream, enum pp
   return PP_OK;
 }
 
+void pp_expandable_settle(struct pp_caching *c, int64_t address, int64_t stream,
+                          enum pp_caching_pool pool) {
+  for (size_t i = 0; i < c->expandables.count; i++) {
+    const struct pp_expandable *e = &c->expandables.items[i];
+    if (address >= e->base && address - e->base < e->bytes)
+      return;
+  }
+  struct pp_caching_key key = {stream, 0, INT64_MIN};
+  pp_index b = pp_set_find(c, c->hollow[pool], PP_ORDER_ADDRESS, key, false);
+  for (; b != PP_NO_BLOCK && AT(b).stream == stream;
+       b = pp_set_find(c, c->hollow[pool], PP_ORDER_ADDRESS, pp_block_key(c, b), true))
+    if (!pp_block_split(&AT(b))) {
+      pp_set_erase(c, &c->hollow[pool], PP_ORDER_ADDRESS, b);
+      AT(b).address = c->expandables.items[AT(b).expandable].base = address;
+      pp_set_insert(c, &c->hollow[pool], PP_ORDER_ADDRESS, b);
+      return;
+    }
+}
+
 /* ---- Unmapping ---- */
 
 /* What lies outside the pages that go stays, as a free block of its own. */
@@ -144,6 +163,7 @@ static void drop_if_empty(struct pp_caching *c, pp_index b) {
   if (AT(b).prev != PP_NO_BLOCK || AT(b).next != PP_NO_BLOCK)
     return;
   pp_set_erase(c, &c->hollow[AT(b).pool], PP_ORDER_ADDRESS, b);
+  c->expandables.items[AT(b).expandable].bytes = 0; /* its address space is gone */
   pp_block_drop(c, b);
 }
 

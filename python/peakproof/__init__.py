@@ -6,6 +6,7 @@ with peakproof.optimize() as session: ...      every program compiled inside
 peakproof.load(directory)                      what a session saved, in another process
 python -m peakproof run [--out DIR] script.py  a whole script
 python -m peakproof onnx-shapes IN -o OUT      shapes for an ONNX model; needs onnx, no torch
+python -m peakproof cuda-snapshot IN -o OUT    a CUDA memory snapshot as JSON; needs no torch
 """
 
 from .errors import Refusal

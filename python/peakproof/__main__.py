@@ -8,7 +8,7 @@ import os
 import runpy
 import sys
 
-from . import onnx_shapes
+from . import cuda, onnx_shapes
 
 MEMTRACE = "libpeakproof_memtrace.so"
 
@@ -90,6 +90,7 @@ def parser():
     r.add_argument("script")
     r.add_argument("arguments", nargs=argparse.REMAINDER)
     onnx_shapes.add_parser(verbs).error = _usage(p)
+    cuda.add_parser(verbs).error = _usage(p)
     w = verbs.add_parser("why", help="explain the peaks of a saved session")
     w.error = _usage(w)
     w.add_argument("--stock", action="store_true", help="as Inductor ordered it")
@@ -113,6 +114,8 @@ def main():
         return why(options)
     if options.verb == "onnx-shapes":
         return onnx_shapes.run(options)
+    if options.verb == "cuda-snapshot":
+        return cuda.run(options)
     if not os.path.exists(options.script):
         print(f"peakproof: cannot read {options.script}", file=sys.stderr)
         return 66

@@ -15,6 +15,7 @@ static const struct {
     {"why", pp_verb_why, "say what sets the peak, and what can still lower it"},
     {"remat", pp_verb_remat, "lower the peak below any order's by running statements again"},
     {"arena", pp_verb_arena, "place the tensors in the smallest arena"},
+    {"cuda", pp_verb_cuda, "say what the CUDA caching allocator makes of an order"},
     {"batch", pp_verb_batch, "plan many models, one line each"},
     {"convert", pp_verb_convert, "write a model's program as program JSON"},
     {"verify", pp_verb_verify, "tie a planned model to its original and its proof"},

@@ -31,6 +31,7 @@ class Naive:
         self.address = 1 << 44
         self.reserved = self.retries = self.failures = self.refuse = 0
         self.searches = {True: 0, False: 0}
+        self.trace = []  # as torch records it
         self.settle(**settings)
 
     def settle(
@@ -69,6 +70,11 @@ class Naive:
         if size <= MIB:
             return 2 * MIB
         return self.large if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+
+    # ---- The trace ----
+
+    def record(self, action, address, size, stream):
+        self.trace.append({"action": action, "addr": address, "size": size, "stream": stream})
 
     # ---- The driver ----
 
@@ -125,6 +131,7 @@ class Naive:
         block = self.cached(size, stream, small) or self.fresh(size, stream, small)
         if block is None:
             self.failures += 1
+            self.record("oom", 0, wanted, stream)
             raise Full
         rest = block.size - size
         if small or self.expandable:
@@ -139,6 +146,7 @@ class Naive:
             block.size = size
             segment.insert(segment.index(block) + 1, other)
         block.requested = wanted
+        self.record("alloc", block.address, wanted, stream)
         return block
 
     def cached(self, size, stream, small):
@@ -198,6 +206,7 @@ class Naive:
         block = Block(self.place(whole), whole, stream, small)
         block.born = self.searches[small]
         self.segments.append([block])
+        self.record("segment_alloc", block.address, whole, stream)
         return block
 
     # ---- Expandable segments ----
@@ -248,6 +257,7 @@ class Naive:
             rest.mapped = False
             segment.insert(at + 1, rest)
         hole.size, hole.mapped = size, True
+        self.record("segment_map", hole.address, size, hole.stream)
         return self.tidy(segment, hole)
 
     def tidy(self, segment, block):
@@ -283,6 +293,7 @@ class Naive:
         segment[at : at + 1] = parts
         self.tidy(segment, next(p for p in parts if not p.mapped))
         self.reserved -= high - low
+        self.record("segment_unmap", space.base + low, high - low, block.stream)
         if len(segment) == 1:
             self.segments.remove(segment)
 
@@ -291,6 +302,8 @@ class Naive:
     def release(self, block):
         if block is None:
             return
+        self.record("free_requested", block.address, block.requested, block.stream)
+        self.record("free_completed", block.address, block.requested, block.stream)
         block.free, block.requested = True, 0
         self.tidy(self.segment(block), block)
 
@@ -298,6 +311,7 @@ class Naive:
         return not block.expandable and len(self.segment(block)) == 1
 
     def give_back(self, block):
+        self.record("segment_free", block.address, block.size, block.stream)
         self.reserved -= block.size
         self.segments.remove(self.segment(block))
 
@@ -383,3 +397,48 @@ class Naive:
                 f"{'|' if first else ''}@{block.requested}"
             )
         return words
+
+    def snapshot(self, settings=""):
+        """As torch.cuda.memory._snapshot() gives it."""
+        segments = []
+        for segment in self.segments:
+            ranges, before = [], None
+            for block in segment:
+                if block.mapped and before is None:
+                    ranges.append([])
+                before = block if block.mapped else None
+                if block.mapped:
+                    ranges[-1].append(block)
+            segments += [self.describe(blocks) for blocks in ranges]
+        segments.sort(key=lambda s: s["address"])
+        return {
+            "segments": segments,
+            "device_traces": [list(self.trace)],
+            "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": settings},
+        }
+
+    def describe(self, blocks):
+        held = [b for b in blocks if not b.free]
+        return {
+            "device": 0,
+            "address": blocks[0].address,
+            "total_size": sum(b.size for b in blocks),
+            "allocated_size": sum(b.size for b in held),
+            "active_size": sum(b.size for b in held),
+            "requested_size": sum(b.requested for b in held),
+            "stream": blocks[0].stream,
+            "segment_type": "small" if blocks[0].small else "large",
+            "segment_pool_id": (0, 0),
+            "is_expandable": blocks[0].expandable is not None,
+            "frames": [],
+            "blocks": [
+                {
+                    "address": b.address,
+                    "size": b.size,
+                    "requested_size": b.requested,
+                    "state": "inactive" if b.free else "active_allocated",
+                    "frames": [],
+                }
+                for b in blocks
+            ],
+        }
