@@ -50,6 +50,12 @@ def _torchvision():
     return torchvision
 
 
+def _first_torchvision():
+    """timm and transformers import it too, where it is installed."""
+    if importlib.util.find_spec("torchvision") is not None:
+        _torchvision()
+
+
 def classifier(name, size, n=1, **options):
     def make():
         model = getattr(_torchvision().models, name)(weights=None, **options)
@@ -69,7 +75,7 @@ def deeplab(backbone, size, n=1):
 
 def timm(name, size, n=1):
     def make():
-        _torchvision()  # timm imports it, too
+        _first_torchvision()
         from timm import create_model
 
         return create_model(name, pretrained=False), image(size, n)
@@ -82,6 +88,7 @@ def tokens(n, t):
 
 
 def hf_bert():
+    _first_torchvision()
     from transformers import BertConfig, BertModel
 
     config = BertConfig(
@@ -95,6 +102,7 @@ def hf_bert():
 
 
 def hf_gpt2():
+    _first_torchvision()
     from transformers import GPT2Config, GPT2Model
 
     config = GPT2Config(vocab_size=1000, n_embd=128, n_layer=2, n_head=4, n_positions=128)
@@ -103,6 +111,7 @@ def hf_gpt2():
 
 
 def hf_t5():
+    _first_torchvision()
     from transformers import T5Config, T5Model
 
     config = T5Config(vocab_size=1000, d_model=128, d_kv=32, d_ff=256, num_layers=2, num_heads=4)
