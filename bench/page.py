@@ -632,8 +632,9 @@ def main():
     parser.add_argument("--out", type=Path, default=record.ROOT / "doc")
     options = parser.parse_args()
     for script in ("scaling", "families", "peers.py"):  # the tables that are part of the page
-        command = [sys.executable, record.ROOT / "bench" / script, "--table"]
-        subprocess.run([*command, "--results", options.results], check=True)
+        if (options.results / script.replace(".py", "")).with_suffix(".jsonl").exists():
+            command = [sys.executable, record.ROOT / "bench" / script, "--table"]
+            subprocess.run([*command, "--results", options.results], check=True)
     results = Results(options.results, options.out)
     text = page(results)
     for name, picture in results.pictures.items():
