@@ -246,12 +246,22 @@ static enum pp_outcome explore_side(pp_search *search, int side, int64_t budget,
   return moved ? PP_COMMIT : worst;
 }
 
-static pp_search_result infeasible(pp_search *search, int side, int64_t bound) {
+/* `bound` is 0 where nothing is proved: the commits hold all the same. */
+static void keep_commits(pp_search *search, int side, int64_t bound) {
   search->proved = (struct pp_search_bound){
       .bound = bound,
       .side = side,
       .commits = {search->side[0].commits.count, search->side[1].commits.count}};
+}
+
+static pp_search_result infeasible(pp_search *search, int side, int64_t bound) {
+  keep_commits(search, side, bound);
   return PP_SEARCH_INFEASIBLE;
+}
+
+static pp_search_result limited(pp_search *search) {
+  keep_commits(search, 0, 0);
+  return PP_SEARCH_LIMIT;
 }
 
 pp_search_result pp_search_run(pp_search *search, int64_t level, int64_t states,
@@ -271,11 +281,11 @@ pp_search_result pp_search_run(pp_search *search, int64_t level, int64_t states,
         return infeasible(search, side, search->explorer.blocked);
     }
     if (stop && stop(data))
-      return PP_SEARCH_LIMIT;
+      return limited(search);
     if (committed)
       continue;
     if (budget >= states)
-      return PP_SEARCH_LIMIT;
+      return limited(search);
     budget = budget * 4 < states ? budget * 4 : states;
   }
   return PP_SEARCH_FOUND;

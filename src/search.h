@@ -20,7 +20,7 @@ struct pp_search_side {
 };
 
 /* What an infeasible level left: the commits made until then and the side whose exploration ended.
- */
+ * After PP_SEARCH_LIMIT: the commits only. */
 struct pp_search_bound {
   int64_t bound; /* no order has a smaller peak; 0: nothing is known */
   int side;
@@ -48,7 +48,7 @@ typedef struct pp_search pp_search;
 pp_search *pp_search_new(const pp_program *program);
 void pp_search_free(pp_search *search);
 
-/* Repeats the commits that made a level infeasible for `from`: they hold at every higher level.
+/* Repeats the commits that `from` made when it ended: they hold at its level and every higher one.
  * `search` must be new. False when out of memory. */
 bool pp_search_follow(pp_search *search, const pp_search *from);
 

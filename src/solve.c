@@ -24,6 +24,7 @@ struct solver {
   struct pp_limits limits;
   int64_t states;    /* of searches that ended */
   pp_search *prover; /* the search that proved the highest level infeasible, or NULL */
+  pp_search *lead;   /* its commits hold at every level that is still open; or NULL */
 };
 
 static bool should_stop(void *data) {
@@ -149,12 +150,19 @@ static pp_status prove_by_traps(struct solver *solver, pp_error *error) {
 
 /* ---- Search ---- */
 
-/* One try at a level, from where the last infeasible level left the program. */
+/* The search's commits are where later ones begin. */
+static void follow(struct solver *solver, pp_search *search) {
+  if (solver->lead != solver->prover)
+    pp_search_free(solver->lead);
+  solver->lead = search;
+}
+
+/* One try at a level, from where a lower one left the program. */
 static pp_status search_at(struct solver *solver, int64_t level, int64_t budget,
                            pp_search_result *result, pp_error *error) {
   pp_plan *plan = solver->plan;
   pp_search *search = pp_search_new(solver->program);
-  bool done = search && (!solver->prover || pp_search_follow(search, solver->prover));
+  bool done = search && (!solver->lead || pp_search_follow(search, solver->lead));
   *result = done ? pp_search_run(search, level, budget, should_stop, solver) : PP_SEARCH_MEMORY;
   pp_status status = *result == PP_SEARCH_MEMORY ? pp_fail_memory(error) : PP_OK;
   if (search)
@@ -168,31 +176,39 @@ static pp_status search_at(struct solver *solver, int64_t level, int64_t budget,
     int64_t bound = search->proved.bound < plan->peak ? search->proved.bound : plan->peak;
     if (bound > plan->searched)
       plan->searched = bound;
+    follow(solver, NULL);
     pp_search_free(solver->prover);
-    solver->prover = search;
+    solver->prover = solver->lead = search;
+    return status;
+  } else if (*result == PP_SEARCH_LIMIT && level == plan->searched) {
+    follow(solver, search);
     return status;
   }
   pp_search_free(search);
   return status;
 }
 
-/* Most often the optimum is not far above what is proved, and an infeasible level leaves its commits
- * to the next one: the first levels are the lowest possible, then the steps grow. Where a try ends
- * at its budget, higher levels do too, as a rule: few are tried. */
-static pp_status bisect(struct solver *solver, int64_t budget, pp_error *error) {
+/* Most often the optimum is not far above what is proved, and an infeasible level leaves its
+ * commits to the next one: as long as tries are cheap, the first levels are the lowest possible,
+ * then the steps grow. Else levels are bisected. Where a try ends at its budget, higher levels do
+ * too, as a rule: few are tried. */
+static pp_status bisect(struct solver *solver, int64_t budget, int64_t limit, pp_error *error) {
   pp_plan *plan = solver->plan;
-  int64_t level = plan->searched;
+  int64_t level = plan->searched, cheap = solver->states + 16 * (int64_t)solver->program->n;
   pp_status status = PP_OK;
   for (int limits = 0, tries = 0;
        !status && limits < 4 && level < plan->peak && !should_stop(solver); tries++) {
     pp_search_result result;
-    status = search_at(solver, level, budget, &result, error);
+    int64_t states = level > plan->searched ? budget : budget < limit / 4 ? 4 * budget : limit;
+    status = search_at(solver, level, states, &result, error);
     int64_t low = plan->searched;
     if (result == PP_SEARCH_LIMIT) {
       limits++;
       low = level + 1;
     }
-    int halvings = limits ? 1 : tries < LOWEST_TRIES ? 62 : LARGEST_HALVING + LOWEST_TRIES - tries;
+    int halvings = limits || solver->states > cheap ? 1
+                   : tries < LOWEST_TRIES           ? 62
+                                                    : LARGEST_HALVING + LOWEST_TRIES - tries;
     level = low + ((plan->peak - low) >> (halvings > 1 ? halvings : 1));
   }
   return status;
@@ -205,7 +221,7 @@ static pp_status search(struct solver *solver, pp_error *error) {
   pp_status status = PP_OK;
   for (bool more = true; more && !status && plan->searched < plan->peak && !should_stop(solver);) {
     more = budget < limit;
-    status = bisect(solver, more ? budget : limit, error);
+    status = bisect(solver, more ? budget : limit, limit, error);
     budget *= 4;
   }
   plan->limited |= plan->searched < plan->peak;
@@ -220,6 +236,7 @@ static void prove_by_search(struct solver *solver) {
   if (solver->prover && plan->searched > plan->bound &&
       pp_search_proof(solver->prover, plan->searched, INT32_MAX, &proof))
     take_proof(plan, &proof);
+  follow(solver, NULL);
   pp_search_free(solver->prover);
 }
 
