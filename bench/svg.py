@@ -31,19 +31,22 @@ def number(value):
 class Axis:
     """Maps values to pixels."""
 
-    def __init__(self, values, low, high, log):
+    def __init__(self, values, low, high, log, from_zero=True):
         self.low, self.high, self.log = low, high, log
         least, most = min(values), max(values)
         if log:
-            self.first, self.last = math.floor(math.log10(least)), math.ceil(math.log10(most))
+            self.first = math.floor(math.log10(least) + 0.01)
+            self.last = math.ceil(math.log10(most) - 0.01)
             if self.first == self.last:
                 self.last += 1
         else:
-            step = 10 ** math.floor(math.log10(max(most - min(0, least), 1e-12)))
-            while (most - min(0, least)) / step < 4:
+            least = min(0, least) if from_zero else least
+            most = most if most > least else least + 1
+            step = 10 ** math.floor(math.log10(max(most - least, 1e-12)))
+            while (most - least) / step < 4:
                 step /= 2
-            self.step, self.first = step, math.floor(min(0, least) / step) * step
-            self.last = math.ceil(most / step) * step
+            self.step, self.first = step, math.floor(least / step) * step
+            self.last = max(math.ceil(most / step) * step, self.first + step)
 
     def at(self, value):
         value = math.log10(value) if self.log else value
@@ -109,12 +112,22 @@ def grid(x, y, x_label, y_label):
     return out
 
 
-def chart(title, x_label, y_label, series, x_log=False, y_log=False, lines=False, guides=()):
+def chart(
+    title,
+    x_label,
+    y_label,
+    series,
+    x_log=False,
+    y_log=False,
+    lines=False,
+    guides=(),
+    x_from_zero=True,
+):
     """Returns the SVG of {name: [(x, y)]}; `guides` are [(name, [(x, y)])], drawn dashed."""
     series = {name: points for name, points in series.items() if points}
     everything = [p for points in series.values() for p in points]
     everything += [p for _, points in guides for p in points]
-    x = Axis([p[0] for p in everything], LEFT, RIGHT, x_log)
+    x = Axis([p[0] for p in everything], LEFT, RIGHT, x_log, x_from_zero)
     y = Axis([p[1] for p in everything], BOTTOM, TOP, y_log)
     out = frame(title) + grid(x, y, x_label, y_label)
     for name, points in guides:
@@ -141,7 +154,7 @@ def bars(title, label, rows, percent=True):
     """Returns the SVG of horizontal bars: rows are [(name, value)], values at least 0."""
     height = 66 + 20 * len(rows) + 16
     most = max([value for _, value in rows] + [1e-12])
-    left, right = 230, WIDTH - 80
+    left, right = 270, WIDTH - 70
     out = frame(title, height)
     out.append(f'<text x="{left}" y="44">{html.escape(label)}</text>')
     for i, (name, value) in enumerate(rows):
