@@ -234,6 +234,109 @@ static PyObject *solve(PyObject *self, PyObject *args) {
   return out;
 }
 
+/* ---- remat ------------------------------------------------------------------------------------
+ */
+
+static PyObject *list_of_points(const pp_remat *found) {
+  PyObject *list = PyList_New((Py_ssize_t)pp_remat_points(found));
+  for (size_t i = 0; list && i < pp_remat_points(found); i++) {
+    pp_remat_point p = pp_remat_point_of(found, i);
+    PyObject *point = Py_BuildValue("{sLsLsLsLss}", "peak", (long long)p.peak, "extra_macs",
+                                    (long long)p.extra_macs, "extra_bytes",
+                                    (long long)p.extra_bytes, "extra_runs", (long long)p.extra_runs,
+                                    "status", pp_remat_status_name(p.status));
+    if (!point || PyList_SetItem(list, (Py_ssize_t)i, point) < 0)
+      Py_CLEAR(list);
+  }
+  return list;
+}
+
+/* The storages that each statement accesses. */
+static PyObject *list_of_accessed(const pp_program *program) {
+  pp_index n = pp_program_statements(program);
+  PyObject *list = PyList_New(n);
+  for (pp_index v = 0; list && v < n; v++) {
+    const pp_index *accessed;
+    size_t count = pp_program_accessed(program, v, &accessed);
+    PyObject *row = list_of(accessed, (pp_index)count);
+    if (!row || PyList_SetItem(list, v, row) < 0)
+      Py_CLEAR(list);
+  }
+  return list;
+}
+
+/* The cheapest point of at most `target` bytes, else the lowest one. */
+static size_t choose_point(const pp_remat *found, long long target) {
+  size_t i = 0, last = pp_remat_points(found) - 1;
+  while (i < last && pp_remat_point_of(found, i).peak > target)
+    i++;
+  return i;
+}
+
+static PyObject *remat_dict(const pp_plan *plan, const pp_remat *found, long long target) {
+  pp_error error;
+  pp_rewriting *rewriting;
+  pp_index statement;
+  int64_t floor = pp_remat_floor(found, &statement);
+  size_t chosen = choose_point(found, target);
+  if (!check(pp_remat_rewrite(found, chosen, &rewriting, &error), &error))
+    return NULL;
+  const pp_program *made = pp_rewriting_program(rewriting);
+  PyObject *out = Py_BuildValue(
+      "{sLsOsOsLsisLsisOsLsdsNsLsNsNsN}", "peak", (long long)pp_plan_peak(plan), "optimal",
+      pp_plan_optimal(plan) ? Py_True : Py_False, "at_floor",
+      pp_remat_at_floor(found) ? Py_True : Py_False, "floor", (long long)floor, "floor_statement",
+      (int)statement, "macs", (long long)pp_remat_macs(found), "repeatable",
+      (int)pp_remat_repeatable(found), "limited", pp_remat_limited(found) ? Py_True : Py_False,
+      "states", (long long)pp_remat_states(found), "seconds", pp_remat_seconds(found), "points",
+      list_of_points(found), "chosen", (long long)chosen, "statements",
+      list_of(pp_rewriting_statements(rewriting), pp_program_statements(made)), "storages",
+      list_of(pp_rewriting_storages(rewriting), pp_program_storages(made)), "accessed",
+      list_of_accessed(made));
+  pp_rewriting_free(rewriting);
+  return out;
+}
+
+static PyObject *remat(PyObject *self, PyObject *args) {
+  (void)self;
+  const char *name;
+  PyObject *storages, *statements, *orders;
+  pp_remat_options options = {0};
+  long long state_limit, macs, target;
+  int cap;
+  if (!PyArg_ParseTuple(args, "zO!O!O!dLiLL", &name, &PyList_Type, &storages, &PyList_Type,
+                        &statements, &PyList_Type, &orders, &options.solve.time_limit, &state_limit,
+                        &cap, &macs, &target))
+    return NULL;
+  pp_program *program = build(name, storages, statements, orders);
+  if (!program)
+    return NULL;
+  bool stopped = false;
+  options.solve.state_limit = state_limit;
+  options.solve.progress = interrupted;
+  options.solve.data = &stopped;
+  options.cap = cap;
+  options.max_extra_macs = macs;
+  pp_plan *plan = NULL;
+  pp_remat *found = NULL;
+  pp_error error;
+  pp_status status;
+  Py_BEGIN_ALLOW_THREADS status = pp_solve(program, &options.solve, &plan, &error);
+  if (status == PP_OK && !stopped)
+    status = pp_remat_solve(program, plan, &options, &found, &error);
+  Py_END_ALLOW_THREADS PyObject *out = NULL;
+  if (stopped || PyErr_Occurred())
+    ;
+  else if (status != PP_OK)
+    raise_error(&error);
+  else
+    out = remat_dict(plan, found, target);
+  pp_remat_free(found);
+  pp_plan_free(plan);
+  pp_program_free(program);
+  return out;
+}
+
 /* ---- simulate ---------------------------------------------------------------------------------
  */
 
@@ -316,6 +419,9 @@ static PyObject *version(PyObject *self, PyObject *args) {
 static PyMethodDef methods[] = {
     {"solve", solve, METH_VARARGS,
      "solve(name, storages, statements, orders, time_limit, state_limit, sha256) -> dict"},
+    {"remat", remat, METH_VARARGS,
+     "remat(name, storages, statements, orders, time_limit, state_limit, cap, macs, target) -> "
+     "dict"},
     {"simulate", simulate, METH_VARARGS,
      "simulate(name, storages, statements, orders, order) -> dict"},
     {"version", version, METH_NOARGS, "The version of the core."},

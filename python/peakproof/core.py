@@ -118,6 +118,18 @@ def simulate(program, order=None):
     return _core.simulate(*parts, list(range(len(parts[2]))) if order is None else list(order))
 
 
+def remat(program, *, time_limit=0.0, state_limit=0, cap=2, most=-1, target=-1):
+    """The curve of (peak, extra runs) of a program, and a rewriting (doc/remat.md).
+
+    `cap`: how often a statement may run; `most`: extra multiply-accumulates that are too many to
+    want more (-1: any). The rewriting is that of the cheapest point of at most `target` bytes, else
+    of the lowest: `statements` has the statement of each run, `storages` the storage of each copy,
+    `accessed` the copies of each run.
+    """
+    options = (float(time_limit), int(state_limit), int(cap), int(most), int(target))
+    return _core.remat(*tuples(program), *options)
+
+
 def plan(program, *, time_limit=0.0, state_limit=0):
     """Plans a program given as a dict (doc/program-json.md); needs no torch.
 

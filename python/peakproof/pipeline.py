@@ -4,6 +4,7 @@ Any doubt raises Refusal; the caller then keeps the stock program. The user's ar
 read: everything runs on clones.
 """
 
+import dataclasses
 import hashlib
 import time
 import types
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import core, reuse, verify
+from . import core, remat, reuse, verify
 from . import meter as meters
 from . import model as models
 from .errors import Refusal
@@ -31,6 +32,9 @@ class Options:
     time_limit: float = 10.0  # seconds for planning one program; 0: none
     state_limit: int = 0  # states of the exact search; 0: the default
     split_reuse: bool = False
+    recompute: bool = False  # behind a certified optimum: run statements again to go lower
+    max_extra_macs: float | None = 0.01  # as a fraction of the program's; None: any
+    cap: int = 2  # how often a statement may run
     install: bool = True
     # Called as inspect(optimizer, originals, held) behind verification; for benchmarks.
     inspect: object = None
@@ -54,6 +58,11 @@ class Report:
     reuses: int = 0  # reuses that could be split
     splits: int = 0  # reuses that were split
     peak_without_splits: int | None = None
+    recomputed: int = 0  # statements that run again
+    extra_macs: int = 0
+    macs: int | None = None  # of the whole program, where recomputation was tried
+    peak_without_recomputation: int | None = None
+    curve: list = field(default_factory=list)  # what recomputation can do: peak, extra_macs, ...
     lower_bound: int | None = None
     optimal: bool = False
     proof: str = "none"
@@ -81,6 +90,25 @@ class Result:
     signature: tuple = ()
     apart: verify.Apart | None = None  # what the order takes for granted of the arguments
     splits: dict = field(default_factory=dict)  # line -> (old text, new text)
+    recipe: list = field(default_factory=list)  # of recomputation (remat.expand), if any
+
+
+@dataclass
+class Variant:
+    """A way to run the program: profiled and planned."""
+
+    source: object  # split.Source
+    profile: object
+    model: models.Model
+    plan: dict
+    spread: dict  # statement -> lowest and highest work, where these differ
+    varies: str  # what to say about it
+    splits: dict
+    recipe: list
+
+    @property
+    def peak(self):
+        return self.plan["peak_after"]
 
 
 def signature(args):
@@ -169,34 +197,55 @@ class Optimizer:
         for _ in range(WARM_UPS):
             self.measure(self.stock, originals, held)
         clock.lap("warm up")
-        profile = self.profile(source, originals, held)
-        model = models.build(source, profile, self.report.name)
-        self.report.stock_peak_modelled = model.stock_peak
-        clock.lap("profile")
-        plan = self.plan(source, model)
-        clock.lap("plan")
-        fixed = all(isinstance(t, torch.Tensor) for t in originals)
-        splits = reuse.candidates(source, profile) if fixed else {}
-        self.report.reuses = len(splits)
-        if self.options.split_reuse and splits:
-            spread, varies = self.spread, self.varies
-            found = self.split_reuses(source, splits, plan, originals, held)
-            if found is not None:
-                source, model, plan = found
-            else:
-                self.spread, self.varies = spread, varies
-            clock.lap("split reuse")
-        self.adopt(model, plan)
-        if self.spread:
-            self.note(self.varies)
-        self.realize(source)
-        clock.lap("realize")
-        self.check(originals, held)
-        clock.lap("verify")
+        plain = self.variant(source, originals, held)
+        self.report.stock_peak_modelled = plain.model.stock_peak
+        clock.lap("profile and plan")
+        self.improve(plain, originals, held)
+        clock.lap("realize and verify")
         if self.options.inspect is not None:
             self.options.inspect(self, originals, held)
         del originals
         self.decide()
+
+    def variant(self, source, originals, held, splits=None, recipe=None, original=None):
+        """Profiles and plans a source, made of the program's by `splits`, and by `recipe` from
+        `original`."""
+        self.spread, self.varies = {}, ""
+        profile = self.profile(source, originals, held)
+        model = models.build(source, profile, self.report.name)
+        if recipe:
+            remat.mark(model, recipe, original)
+        plan = self.plan(source, model)
+        return Variant(
+            source, profile, model, plan, self.spread, self.varies, splits or {}, recipe or []
+        )
+
+    def improve(self, plain, originals, held):
+        """Realizes and verifies the lowest variant that the options allow."""
+        r, options = self.report, self.options
+        fixed = all(isinstance(t, torch.Tensor) for t in originals)
+        splits = reuse.candidates(plain.source, plain.profile) if fixed else {}
+        r.reuses = len(splits)
+        base = best = plain
+        if (options.split_reuse or options.recompute) and splits:
+            source = split(reuse.apply(plain.source.text, splits))
+            base = self.variant(source, originals, held, splits)
+            best = base if base.peak < plain.peak else plain
+        if best is not plain:
+            r.peak_without_splits = plain.peak
+        if options.recompute and self.recompute(base, best, originals, held):
+            return
+        self.finish(best, originals, held)
+
+    def finish(self, variant, originals, held):
+        """Realizes and verifies."""
+        self.result.splits, self.result.recipe = variant.splits, variant.recipe
+        self.report.splits = len(variant.splits)
+        self.adopt(variant.model, variant.plan)
+        if variant.spread:
+            self.note(variant.varies)
+        self.realize(variant.source)
+        self.check(originals, held)
 
     def choose_meter(self):
         return meters.meter()
@@ -265,18 +314,71 @@ class Optimizer:
         self.settle(source, model, plan)
         return plan
 
-    def split_reuses(self, source, splits, plan, originals, held):
-        """(source, model, plan) with reuses split, if that gives a lower peak; else None."""
-        other = split(reuse.apply(source.text, splits))
-        self.spread = {}
-        model = models.build(other, self.profile(other, originals, held), self.report.name)
-        better = self.plan(other, model)
-        if better["peak_after"] >= plan["peak_after"]:
+    def recompute(self, base, best, originals, held):
+        """Realizes and verifies `base` with values made again, if that goes below `best`.
+
+        Else False; nothing that goes wrong here harms the program without recomputation.
+        """
+        r = self.report
+        before = dataclasses.replace(r)
+        try:
+            found = self.choose(base, originals)
+            if found is None:
+                return False
+            before.curve, before.macs = r.curve, r.macs
+            source = split(remat.expand(base.source, found.recipe))
+            made = self.variant(source, originals, held, base.splits, found.recipe, base.source)
+            if made.peak >= best.peak:
+                raise Refusal("the peak is not lower")
+            self.finish(made, originals, held)
+        except Exception as e:
+            for f in dataclasses.fields(r):
+                setattr(r, f.name, getattr(before, f.name))
+            what = str(e) if isinstance(e, Refusal) else f"{type(e).__name__}: {e}"
+            self.note(f"not recomputed: {what}")
+            return False
+        self.note(self.recomputed(found, best))
+        return True
+
+    def choose(self, base, originals):
+        """The core's answer if it has a lower peak; else None, and a note that says why."""
+        r, plan = self.report, base.plan
+        if not plan["optimal"]:
+            raise Refusal("the order is not proved optimal")
+        if base.peak == plan["floor"]:
+            v = plan["floor_statement"]
+            what = "what is there before it starts is"
+            if v >= 0:
+                what = f"line {base.model.program['statements'][v]['line']} alone needs"
+            self.note(f"recomputation cannot help: {what} {base.peak:,} bytes")
             return None
-        self.result.splits = splits
-        self.report.splits = len(splits)
-        self.report.peak_without_splits = plan["peak_after"]
-        return other, model, better
+        if not all(isinstance(t, torch.Tensor) for t in originals):
+            raise Refusal("sizes are symbols")
+        limits = {
+            "time_limit": self.options.time_limit,
+            "state_limit": self.options.state_limit,
+            "cap": self.options.cap,
+            "extra": self.options.max_extra_macs,
+        }
+        found = remat.best(base, self.namespace, limits)
+        r.curve, r.macs = found.curve, found.macs
+        if found.recipe is None:
+            limited = ", within the time limit" if found.limited else ""
+            self.note(f"recomputation found nothing{limited}")
+            return None
+        return found
+
+    def recomputed(self, found, best):
+        """What to say about it."""
+        r, point = self.report, found.point
+        r.recomputed = point["extra_runs"]
+        r.extra_macs = point["extra_macs"]
+        r.peak_without_recomputation = best.peak
+        share = 100 * point["extra_macs"] / found.macs if found.macs else 0.0
+        return (
+            f"{point['extra_runs']} statements run again (+{share:.2g}% multiply-accumulates): "
+            f"{best.peak:,} to {r.peak:,} bytes"
+        )
 
     def adopt(self, model, plan):
         """Notes the model and the plan that are to be realized."""
@@ -313,7 +415,7 @@ class Optimizer:
         permuted = self.measure(self.result.function, originals, held)
         r.peak_measured = permuted.peak
         self.compare(first, second, permuted, originals, held)
-        if self.result.splits:
+        if self.result.splits or self.result.recipe:
             self.poison(first, second, originals, held)
         if permuted.peak != r.peak:
             raise Refusal(f"the permuted peak is {permuted.peak} bytes, its model's {r.peak}")
@@ -357,7 +459,7 @@ class Optimizer:
             found = self.measure(function, originals, held)
             differs = set(first.difference(found)) - unstable
             if differs:
-                raise Refusal(f"a split reuse is read before it is filled: {sorted(differs)}")
+                raise Refusal(f"a new block is read before it is filled: {sorted(differs)}")
 
     def decide(self):
         r = self.report

@@ -12,6 +12,7 @@ import torch
 from . import split as kinds
 from .effects import effect_of
 from .errors import Refusal
+from .macs import macs_of, macs_of_kernel
 from .reuse import shape_text
 from .verify import clone, digest
 
@@ -55,6 +56,7 @@ class Profile:
     tuples: set  # indices of nodes whose result is a tuple
     shapes: dict  # alias statement -> the arguments of an allocation like it, as text
     bound: dict  # alias statement -> its storage
+    macs: dict  # node -> its multiply-accumulates, or None
 
     def comparable(self):
         """What two profiles of one program must agree on."""
@@ -199,6 +201,7 @@ class Profiler:
             self.tuples,
             self.shapes,
             self.bound,
+            self.macs,
         )
         self.account(profile)
         return profile
@@ -211,7 +214,7 @@ class Profiler:
         self.names, self.live, self.keys, self.references = {}, {}, {}, {}
         self.storages, self.accesses = [], {}
         self.module_storages = set()
-        self.tuples, self.shapes, self.bound = set(), {}, {}
+        self.tuples, self.shapes, self.bound, self.macs = set(), {}, {}, {}
         for s in self.source.statements:
             self.step(s)
 
@@ -239,6 +242,8 @@ class Profiler:
         return [digest(t) for t in self.tensors(self.expression(node))]
 
     def after(self, s, result):
+        if s.kind == kinds.NODE:
+            self.macs[s.index] = self.count_macs(s)
         if s.kind == kinds.UNPACK:
             for name, held in zip(s.targets, self.held):
                 fields = dict(held=held, live_in=True, live_out=held, argument=True)
@@ -272,6 +277,20 @@ class Profiler:
                 ]
                 if created:
                     raise Refusal("binding creates a storage", s.line, s.text)
+
+    def count_macs(self, s):
+        if s.function in self.source.kernels:
+            return macs_of_kernel(self.source.kernels[s.function].source)
+        if s.function == "copy_if_misaligned" or s.function.endswith(".copy_"):
+            return None
+        args = [self.value(a) for a in s.node.value.args]
+        kwargs = {k.arg: self.value(k.value) for k in s.node.value.keywords}
+        result = self.env[s.targets[0]] if s.targets else kwargs.get("out")
+        return macs_of(s.function, args, kwargs, result)
+
+    def value(self, node):
+        """An argument's value; lists of numbers and of names, too."""
+        return eval(compile(ast.Expression(node), self.filename, "eval"), self.namespace, self.env)
 
     def check_names(self, s):
         """No operator may put another storage behind a tensor that it was given."""

@@ -62,6 +62,7 @@ def _kernel_fills(kernel, call, name):
     pointer = re.escape(parameters[places[0]])
     body = kernel.source.split("{", 1)[1] if "{" in kernel.source else ""
     stores = rf"\.store\({pointer} \+|(?<![\w\]]){pointer}\[[^;=]*\] = "
+    stores += rf"|transpose_mxn<[^;]*>\(\w+, [^,;]*, {pointer} \+"  # its third argument
     return len(re.findall(rf"\b{pointer}\b", body)) == len(re.findall(stores, body)) > 0
 
 

@@ -51,6 +51,7 @@ def save(results, directory, torch_version):
             entry["program"] = hashlib.sha256(text.encode()).hexdigest()
             entry["order"] = r.order
             entry["nodes"] = r.model.nodes
+            entry["recipe"] = r.recipe
             entry["splits"] = [[line, *texts] for line, texts in r.splits.items()]
             entry["signature"] = plain_signature(r.signature)
             entry["apart"] = asdict(r.apart) if r.apart is not None else None
@@ -109,11 +110,14 @@ class Saved:
     def text(self, source_text):
         """The permuted `call`, made again from a source. Raises Refusal on any difference."""
         from .realize import realize
+        from .remat import expand
         from .reuse import apply
         from .split import split
 
         splits = {line: (old, new) for line, old, new in self.entry.get("splits", ())}
         source = split(apply(source_text, splits))
+        if self.entry.get("recipe"):
+            source = split(expand(source, self.entry["recipe"]))
 
         facts = core.simulate(self.program(), self.positions())
         if facts["peak"] != self.report["peak"]:
