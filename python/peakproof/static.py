@@ -24,6 +24,8 @@ from .split import dotted, split
 # activations and gradients are not.
 HELD = ("primals_", "arg")
 LIBRARY = ("extern_kernels.", "torch.ops.", "aten.")
+# What older releases compute a launch's grid with.
+GRIDS = ("grid", "grid_combo_kernels", "split_scan_grid", "cooperative_reduction_grid")
 HOST_ALLOCATORS = {"empty_strided_cpu", "empty_strided_cpu_pinned"}
 
 
@@ -39,17 +41,14 @@ class Argument:
 
 
 def arguments(source):
-    """The Arguments (or numbers) of the text's `get_args`, in order. Raises Refusal."""
-    function = next(
-        (
-            n
-            for n in ast.parse(source.text).body
-            if isinstance(n, ast.FunctionDef) and n.name == "get_args"
-        ),
-        None,
-    )
+    """The Arguments (or numbers) that the text makes for its benchmark, in order.
+
+    They stand in `get_args`, in older releases in `benchmark_compiled_module`. Raises Refusal.
+    """
+    functions = {n.name: n for n in ast.parse(source.text).body if isinstance(n, ast.FunctionDef)}
+    function = functions.get("get_args") or functions.get("benchmark_compiled_module")
     if function is None:
-        raise Refusal("the source has no function `get_args`")
+        raise Refusal("the source does not say what its arguments are like")
     found = {}
     for stmt in function.body:
         if isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Name):
@@ -57,10 +56,11 @@ def arguments(source):
             try:
                 found[name] = _argument(name, stmt.value)
             except (ValueError, KeyError, IndexError, AttributeError):
-                raise Refusal("argument of an unknown form", stmt.lineno) from None
+                if name in source.arguments:
+                    raise Refusal("argument of an unknown form", stmt.lineno) from None
     missing = [name for name in source.arguments if name not in found]
     if missing:
-        raise Refusal(f"get_args does not make {missing[0]}", function.lineno)
+        raise Refusal(f"{function.name} does not make {missing[0]}", function.lineno)
     return [found[name] for name in source.arguments]
 
 
@@ -222,6 +222,8 @@ def names(source):
         "math": __import__("math"),
     }
     for name in source.kernels:
+        made[name] = _Nothing()
+    for name in GRIDS:
         made[name] = _Nothing()
     return made
 

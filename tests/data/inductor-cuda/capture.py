@@ -251,6 +251,36 @@ def convolutional():
     )
 
 
+class Cells(nn.Module):
+    """An LSTM cell over a few steps."""
+
+    def __init__(self, width=64, steps=4):
+        super().__init__()
+        self.cell, self.steps = nn.LSTMCell(width, width), steps
+
+    def forward(self, x):
+        h = c = torch.zeros_like(x[0])
+        for t in range(self.steps):
+            h, c = self.cell(x[t], (h, c))
+        return h
+
+
+def inception():
+    """The model of examples/inception.py, on smaller pictures."""
+    from inception import Block
+
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        Block(16, (64, 32, 32, 32), 96),
+        Block(160, (96, 64, 48, 32), 128),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(240, 10),
+    )
+
+
 def concat(x):
     """A buffer whose parts are written through views by extern kernels and triton kernels."""
     parts = [x @ x.t(), torch.relu(x), x.sum(0, keepdim=True).expand(64, 64) * 2, (x @ x) @ x]
@@ -323,6 +353,8 @@ def programs():
     train = {"train": True}
     yield "branches_train", *module(Branches, lambda: torch.randn(256, 64), **train), train
     yield "conv", *module(convolutional, lambda: torch.randn(2, 3, 32, 32), **train), train
+    yield "cells", *module(Cells, lambda: torch.randn(4, 32, 64), **train), train
+    yield "inception", *module(inception, lambda: torch.randn(1, 3, 96, 96)), {}
     yield "concat", concat, [cuda(64, 64)], {}
     words = module(Words, lambda: torch.zeros(16, 20, dtype=torch.int64), **train)
     yield "words", *words, train
@@ -339,6 +371,7 @@ def programs():
 
 def main():
     directory = sys.argv[1]
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "examples"))
     # Patterns for cuda would be traced on a device.
     for name in ("_pad_mm_init", "_sfdp_init", "_misc_patterns_init"):
         for owner in (pad_mm, fuse_attention, misc_patterns):
