@@ -28,7 +28,9 @@ def optimize(**options):
     """A session as a context: programs compiled inside are optimized at their first call.
 
     Options: time_limit (seconds for planning one program, 10), state_limit (0: the default),
-    split_reuse (False), install (True). See doc/inductor.md. Needs torch.
+    split_reuse (False), recompute (False) with max_extra_macs (0.01: a hundredth of the program's;
+    None: any) and cap (2: how often a statement may run), install (True). ValueError for a wrong
+    one. See doc/inductor.md. Needs torch.
     """
     from .session import Session
 

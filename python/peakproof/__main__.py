@@ -11,6 +11,7 @@ import sys
 from . import cuda, onnx_shapes
 
 MEMTRACE = "libpeakproof_memtrace.so"
+CAP_MAX = 1000000
 
 
 def memtrace_path():
@@ -53,7 +54,13 @@ def run(options):
         )
     sys.argv = [options.script, *options.arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
-    session = Session(split_reuse=options.split_reuse, time_limit=options.time_limit)
+    session = Session(
+        split_reuse=options.split_reuse,
+        recompute=options.recompute,
+        max_extra_macs=options.max_extra_macs,
+        cap=options.cap,
+        time_limit=options.time_limit,
+    )
     try:
         with session:
             runpy.run_path(options.script, run_name="__main__")
@@ -86,6 +93,17 @@ def parser():
     r.error = _usage(r)
     r.add_argument("--out", metavar="DIR", help="save the session there")
     r.add_argument("--split-reuse", action="store_true", help="undo reuses where that is safe")
+    r.add_argument("--recompute", action="store_true", help="run statements again to go lower")
+    r.add_argument(
+        "--max-extra-macs",
+        type=_share,
+        default=0.01,
+        metavar="PERCENT",
+        help="that recomputation may cost (1%%), or any",
+    )
+    r.add_argument(
+        "--cap", type=int, default=2, metavar="N", help="how often a statement may run (2)"
+    )
     r.add_argument("--time-limit", type=float, default=10.0, metavar="SECONDS", help="a program")
     r.add_argument("script")
     r.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -97,6 +115,19 @@ def parser():
     w.add_argument("directory")
     w.add_argument("name", nargs="?")
     return p
+
+
+def _share(text):
+    """A fraction of "0.4%"; None of "any"."""
+    if text == "any":
+        return None
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not text.endswith("%") or not 0 <= share < float("inf"):
+        raise argparse.ArgumentTypeError(f'wants a percentage like 0.4%, or any, not "{text}"')
+    return share
 
 
 def _usage(p):
@@ -116,6 +147,9 @@ def main():
         return onnx_shapes.run(options)
     if options.verb == "cuda-snapshot":
         return cuda.run(options)
+    if not 1 <= options.cap <= CAP_MAX:
+        print(f"peakproof: --cap wants a number from 1 to {CAP_MAX}", file=sys.stderr)
+        return 64
     if not os.path.exists(options.script):
         print(f"peakproof: cannot read {options.script}", file=sys.stderr)
         return 66

@@ -39,6 +39,13 @@ class Options:
     # Called as inspect(optimizer, originals, held) behind verification; for benchmarks.
     inspect: object = None
 
+    def __post_init__(self):
+        if not (isinstance(self.cap, int) and 1 <= self.cap <= 10**6):
+            raise ValueError("cap is not a number from 1 to 1000000")
+        share = self.max_extra_macs
+        if share is not None and not 0 <= share < float("inf"):
+            raise ValueError("max_extra_macs is neither None nor a fraction")
+
 
 @dataclass
 class Report:

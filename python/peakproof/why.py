@@ -71,4 +71,6 @@ def lever(report):
         return "No order and no recomputation goes lower: only splitting that operator helps."
     reuses = (report.get("reuses") or 0) if not report.get("splits") else 0
     hint = f", and splitting reuses ({reuses} could be: split_reuse=True)" if reuses else ""
-    return f"No order goes lower (proved). Recomputing a value may{hint}."
+    if report.get("curve"):
+        return f"No order goes lower (proved), and recomputation found nothing lower{hint}."
+    return f"No order goes lower (proved). Recomputing a value may (recompute=True){hint}."
