@@ -279,7 +279,8 @@ typedef struct pp_arena_progress {
 
 typedef struct pp_arena_options {
   int64_t alignment;  /* of every offset; 0: 1 */
-  int64_t capacity;   /* any arena of so many bytes will do; 0: the smallest one is wanted */
+  int64_t capacity;   /* any arena of so many bytes will do, and it is enough to know that there is
+                         none; 0: the smallest one is wanted */
   int64_t node_limit; /* of the exact search; 0: the default; -1: heuristics only */
   double time_limit;  /* seconds; 0: none */
   /* Called now and then, if not NULL; return true to stop with the best so far. */
@@ -321,6 +322,27 @@ pp_status pp_arena_greedy(const pp_buffer *buffer, size_t buffers, int64_t align
  * not NULL), or says which two buffers clash (PP_ERROR_INPUT). O(n log n). */
 pp_status pp_arena_check(const pp_buffer *buffer, size_t buffers, int64_t alignment,
                          const int64_t *offset, int64_t *bytes, pp_error *error);
+
+/* Arena and order together. Orders of one peak differ in how well their buffers can be packed. */
+
+/* The buffers of a program in an order (NULL: the original one), with steps as times: number s is
+ * storage s, number m + v the work of statement v. What needs no memory has 0 bytes. `buffer`
+ * receives m + n. PP_ERROR_INPUT if the order is not legal. */
+pp_status pp_arena_buffers(const pp_program *program, const pp_index *order, pp_buffer *buffer,
+                           pp_error *error);
+
+typedef struct pp_refinement {
+  int64_t orders; /* that were packed, the plan's own included */
+  bool all;       /* these were all orders with a peak as low as the plan's, each packed exactly */
+  bool changed;   /* the plan has another order now */
+} pp_refinement;
+
+/* Packs the plan's order (buffers as above). If the arena is above the plan's peak, aligned, tries
+ * other orders of at most that peak, at most `orders` of them (0: the default): all, if they are
+ * few, or else a walk from order to order. The plan then has the one with the smallest arena found;
+ * its bound and its certificate hold for that one too. PP_ERROR_USAGE for a capacity. */
+pp_status pp_arena_refine(pp_plan *plan, const pp_arena_options *options, int64_t orders,
+                          pp_refinement *refinement, pp_arena **arena, pp_error *error);
 
 /* ---- Recomputation --------------------------------------------------------------------------- */
 

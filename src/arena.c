@@ -39,9 +39,10 @@ struct work {
 
 static bool done(const struct work *work) {
   const pp_arena *arena = work->arena;
+  int64_t capacity = work->options->capacity;
   return arena->bytes >= 0 &&
          (arena->bytes <= arena->bound ||
-          (work->options->capacity > 0 && arena->bytes <= work->options->capacity));
+          (capacity > 0 && (arena->bytes <= capacity || arena->bound > capacity)));
 }
 
 /* True when a limit or the caller ends the work. */

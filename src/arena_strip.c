@@ -255,17 +255,9 @@ static int compare_ranks(const void *a, const void *b) {
   return x->buffer < y->buffer ? -1 : x->buffer > y->buffer;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 /* 1 to 1 + noise / 16. */
 static double jitter(int noise, uint64_t *state) {
-  return 1 + noise / 16.0 * (double)(next_random(state) >> 32) / 4294967296.0;
+  return 1 + noise / 16.0 * (double)(pp_random(state) >> 32) / 4294967296.0;
 }
 
 /* The highest load of the sections that each buffer spans, by a sparse table. */

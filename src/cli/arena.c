@@ -17,7 +17,8 @@ static const char help[] =
     "Places the tensors of MODEL, in the order that it has, in the smallest arena, and says "
     "whether "
     "it\n"
-    "is proved minimal (doc/arena.md). MODEL is .tflite, ONNX, program JSON, or minimalloc's CSV.\n"
+    "is known to be minimal (doc/arena.md). MODEL is .tflite, ONNX, program JSON, or minimalloc's "
+    "CSV.\n"
     "\n"
     "      --runtime RUNTIME     tflm: TensorFlow Lite Micro's rules, one arena for all subgraphs\n"
     "                            litert: LiteRT's rules, one for each subgraph\n"
@@ -28,6 +29,11 @@ static const char help[] =
     "      --scratch FILE        known scratch of operators, CSV: subgraph,operator,bytes\n"
     "      --c-header FILE       write the arena's size and a table of offsets for C\n"
     "      --svg FILE            draw the arena: bytes upwards, time to the right\n"
+    "      --reorder             pack the order of lowest peak instead, or another one of the same "
+    "peak\n"
+    "                            whose arena is smaller; the outputs are in that order\n"
+    "      --certificate DIR     with --reorder: write the proof of each program's peak "
+    "(peakproof plan)\n"
     "      --program NAME        this program, where the model has several (not with tflm)\n"
     "      --budget SIZE         exit with 1 if the arena is larger than SIZE\n"
     "      --node-limit N        let the exact search visit at most N nodes\n"
@@ -50,7 +56,7 @@ struct job {
 
 struct arena {
   pp_common common;
-  const char *path, *output, *header, *svg, *scratch_path;
+  const char *path, *output, *header, *svg, *scratch_path, *certificate;
   enum runtime runtime;
   int64_t alignment, node_limit;
   pp_budget budget;
@@ -61,6 +67,10 @@ struct arena {
   size_t scratches;
   struct job *job;
   size_t jobs;
+  bool reorder;
+  pp_model *given;    /* with --reorder: the model as it was read, and its plans */
+  pp_planned planned; /* or */
+  pp_refinement refinement;
   pp_error error;
 };
 
@@ -71,23 +81,28 @@ enum {
   OPTION_SCRATCH,
   OPTION_HEADER,
   OPTION_SVG,
+  OPTION_REORDER,
+  OPTION_CERTIFICATE,
   OPTION_PROGRAM,
   OPTION_BUDGET,
   OPTION_NODES,
   OPTION_JSON
 };
 
-static const struct option options[] = {PP_COMMON_OPTIONS,
-                                        {"runtime", required_argument, NULL, OPTION_RUNTIME},
-                                        {"output", required_argument, NULL, 'o'},
-                                        {"scratch", required_argument, NULL, OPTION_SCRATCH},
-                                        {"c-header", required_argument, NULL, OPTION_HEADER},
-                                        {"svg", required_argument, NULL, OPTION_SVG},
-                                        {"program", required_argument, NULL, OPTION_PROGRAM},
-                                        {"budget", required_argument, NULL, OPTION_BUDGET},
-                                        {"node-limit", required_argument, NULL, OPTION_NODES},
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    PP_COMMON_OPTIONS,
+    {"runtime", required_argument, NULL, OPTION_RUNTIME},
+    {"output", required_argument, NULL, 'o'},
+    {"scratch", required_argument, NULL, OPTION_SCRATCH},
+    {"c-header", required_argument, NULL, OPTION_HEADER},
+    {"svg", required_argument, NULL, OPTION_SVG},
+    {"reorder", no_argument, NULL, OPTION_REORDER},
+    {"certificate", required_argument, NULL, OPTION_CERTIFICATE},
+    {"program", required_argument, NULL, OPTION_PROGRAM},
+    {"budget", required_argument, NULL, OPTION_BUDGET},
+    {"node-limit", required_argument, NULL, OPTION_NODES},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {NULL, 0, NULL, 0}};
 
 static int parse_runtime(struct arena *arena, const char *text) {
   if (!strcmp(text, "tflm")) {
@@ -121,6 +136,12 @@ static int own_option(int option, void *data) {
     return -1;
   case OPTION_SVG:
     arena->svg = optarg;
+    return -1;
+  case OPTION_REORDER:
+    arena->reorder = true;
+    return -1;
+  case OPTION_CERTIFICATE:
+    arena->certificate = optarg;
     return -1;
   case OPTION_PROGRAM:
     arena->common.plan.only = optarg;
@@ -187,6 +208,8 @@ static int read_model(struct arena *arena, uint8_t *bytes, size_t size) {
 static int read_csv(struct arena *arena, const uint8_t *bytes, size_t size) {
   if (arena->runtime == RUNTIME_TFLM || arena->runtime == RUNTIME_LITERT || arena->scratch_path)
     return pp_usage_error("arena", "a CSV is of no runtime: give an alignment");
+  if (arena->reorder)
+    return pp_usage_error("arena", "a CSV has no order: --reorder is for models");
   if (pp_csv_read(bytes, size, &arena->csv, &arena->error))
     return pp_say_error(arena->path, &arena->error);
   arena->is_csv = true;
@@ -273,39 +296,30 @@ static pp_status make_runtime_jobs(struct arena *arena) {
 
 /* Work is a buffer that lives during its statement. */
 static pp_status take_program(struct arena *arena, struct job *job, const pp_program *program,
-                              const char *name) {
+                              const pp_index *order, const char *name) {
   pp_index n = pp_program_statements(program), m = pp_program_storages(program);
-  pp_index *first = pp_alloc((size_t)m, sizeof *first), *last = pp_alloc((size_t)m, sizeof *last);
+  pp_buffer *buffer = pp_alloc((size_t)m + (size_t)n, sizeof *buffer);
   pp_status status = allocate_job(job, (size_t)m + (size_t)n, name, &arena->error);
-  if (!status && (!first || !last))
-    status = pp_fail_memory(&arena->error);
   if (!status)
-    status = pp_lifetimes(program, NULL, first, last, &arena->error);
+    status = buffer ? pp_arena_buffers(program, order, buffer, &arena->error)
+                    : pp_fail_memory(&arena->error);
   job->count = 0;
-  for (pp_index s = 0; s < m && !status; s++) {
-    pp_storage_info info = pp_program_storage(program, s);
+  for (pp_index i = 0; i < m + n && !status; i++) {
+    bool work = i >= m;
     const pp_index *accessor;
-    bool kept =
-        pp_program_accessors(program, s, &accessor) || info.flags == (PP_LIVE_IN | PP_LIVE_OUT);
-    if (!kept)
+    if (work ? buffer[i].bytes == 0
+             : !pp_program_accessors(program, i, &accessor) &&
+                   pp_program_storage(program, i).flags != (PP_LIVE_IN | PP_LIVE_OUT))
       continue;
-    job->buffer[job->count] = (pp_buffer){info.bytes, first[s], last[s]};
-    job->tensor[job->count] = s;
-    if (!(job->label[job->count++] = strdup(info.name)))
+    job->buffer[job->count] = buffer[i];
+    job->tensor[job->count] = work ? -1 : i;
+    job->scratch += work ? buffer[i].bytes : 0;
+    const char *label =
+        work ? pp_program_statement(program, i - m).name : pp_program_storage(program, i).name;
+    if (!(job->label[job->count++] = strdup(label)))
       status = pp_fail_memory(&arena->error);
   }
-  for (pp_index v = 0; v < n && !status; v++) {
-    pp_statement_info info = pp_program_statement(program, v);
-    if (info.work == 0)
-      continue;
-    job->buffer[job->count] = (pp_buffer){info.work, v, v};
-    job->tensor[job->count] = -1;
-    job->scratch += info.work;
-    if (!(job->label[job->count++] = strdup(info.name)))
-      status = pp_fail_memory(&arena->error);
-  }
-  free(first);
-  free(last);
+  free(buffer);
   return status;
 }
 
@@ -322,13 +336,109 @@ static pp_status make_csv_job(struct arena *arena) {
   return status;
 }
 
-/* ---- Packing ---- */
-
 static bool watch(const pp_arena_progress *progress, void *data) {
   (void)progress;
   (void)data;
   return pp_interrupted();
 }
+
+/* ---- Another order ---- */
+
+/* Scratch is given by the numbers that operators have in the file; in another order they have
+ * others. */
+static void renumber_scratch(struct arena *arena, size_t subgraph, const pp_index *order,
+                             pp_index n) {
+  for (size_t k = 0; k < arena->scratches; k++) {
+    pp_scratch *scratch = &arena->scratch[k];
+    if (scratch->subgraph != subgraph)
+      continue;
+    for (pp_index i = 0; i < n; i++)
+      if (order[i] == (pp_index)scratch->operator_) {
+        scratch->operator_ = (uint32_t)i;
+        break;
+      }
+  }
+}
+
+struct text {
+  uint8_t *bytes;
+  size_t size, capacity;
+};
+
+static bool collect(const void *bytes, size_t size, void *data) {
+  struct text *text = data;
+  if (!pp_reserve((void **)&text->bytes, &text->capacity, text->size + size + 1, 1))
+    return false;
+  memcpy(text->bytes + text->size, bytes, size);
+  text->size += size;
+  text->bytes[text->size] = 0;
+  return true;
+}
+
+/* The model with its programs in the planned orders, as if it had been read so. */
+static pp_status permute_model(struct arena *arena) {
+  const pp_read_options how = {arena->common.dimensions, arena->common.dimension};
+  const pp_model *given = arena->given;
+  const pp_index **order = pp_zalloc(given->programs, sizeof *order);
+  struct text text = {0};
+  if (!order)
+    return pp_fail_memory(&arena->error);
+  for (size_t i = 0; i < given->programs; i++) {
+    const pp_planned_program *it = &arena->planned.program[i];
+    if (!it->plan)
+      continue;
+    order[i] = pp_plan_order(it->plan);
+    renumber_scratch(arena, i, order[i], pp_program_statements(it->program));
+  }
+  pp_status status = pp_model_write(given, order, collect, &text, &arena->error);
+  free(order);
+  if (status) {
+    free(text.bytes);
+    return status;
+  }
+  return pp_model_read_bytes(arena->path, text.bytes, text.size, &how, &arena->model,
+                             &arena->error);
+}
+
+static pp_status refine_all(struct arena *arena) {
+  const pp_arena_options how = {.alignment = arena->alignment,
+                                .node_limit = arena->node_limit,
+                                .time_limit = arena->common.plan.solve.time_limit,
+                                .progress = watch};
+  arena->refinement.all = true;
+  pp_status status = PP_OK;
+  for (size_t i = 0; i < arena->given->programs && !status; i++) {
+    pp_refinement refinement;
+    pp_arena *packed;
+    if (!arena->planned.program[i].plan)
+      continue;
+    status = pp_arena_refine(arena->planned.program[i].plan, &how, 0, &refinement, &packed,
+                             &arena->error);
+    if (status)
+      break;
+    pp_arena_free(packed);
+    arena->refinement.orders += refinement.orders;
+    arena->refinement.all &= refinement.all;
+    arena->refinement.changed |= refinement.changed;
+  }
+  return status;
+}
+
+/* Plans the model, and goes on with it in an order of lowest peak. */
+static int reorder(struct arena *arena) {
+  arena->given = arena->model;
+  int code = pp_plan_model(arena->model, &arena->common, &arena->planned);
+  if (code)
+    return code;
+  pp_status status = refine_all(arena);
+  if (!status && arena->runtime != RUNTIME_PLAIN) {
+    arena->model = NULL;
+    status = permute_model(arena);
+  }
+  return status ? pp_say_error(arena->path, &arena->error) : PP_EXIT_DONE;
+}
+
+/* ---- Packing ---- */
 
 /* What TFLM will need: it places what the plan leaves to it, and scratch, by its own planner. */
 static pp_status promise_tflm(struct arena *arena, struct job *job) {
@@ -435,7 +545,8 @@ static pp_status pack_programs(struct arena *arena) {
     pp_program *program;
     if ((status = pp_model_build(model, i, peak, &program, &arena->error)))
       break;
-    status = take_program(arena, job, program, model->name[i]);
+    const pp_plan *plan = arena->reorder ? arena->planned.program[i].plan : NULL;
+    status = take_program(arena, job, program, plan ? pp_plan_order(plan) : NULL, model->name[i]);
     pp_program_free(program);
     if (!status && !(status = pack(arena, job)))
       peak[i] = job->promised;
@@ -569,7 +680,8 @@ static int finish(const struct arena *arena) {
   pp_arena_report report = {arena->path,      names[arena->is_csv ? 0 : arena->runtime],
                             arena->alignment, arena->scratch_path != NULL,
                             arenas,           view,
-                            &arena->budget};
+                            &arena->budget,   arena->reorder ? &arena->planned : NULL,
+                            arena->refinement};
   bool fits = true;
   for (size_t i = 0; i < arenas && view; i++) {
     const struct job *job = &arena->job[i];
@@ -584,6 +696,8 @@ static int finish(const struct arena *arena) {
     code = write_file(arena, &report, WRITE_HEADER, arena->header);
   if (!code)
     code = write_file(arena, &report, WRITE_SVG, arena->svg);
+  if (!code && arena->certificate)
+    code = pp_write_proofs(&arena->planned, arena->certificate, arena->path, arena->output);
   if (!code)
     code = report_all(arena, &report);
   free(view);
@@ -610,16 +724,21 @@ int pp_verb_arena(int argc, char **argv) {
   if (code != -1)
     return code;
   arena.path = argv[optind];
+  if (arena.certificate && !arena.reorder)
+    return pp_usage_error("arena", "--certificate is of the order that --reorder chooses");
   const pp_place place[] = {{"MODEL", arena.path, PP_PLACE_MODEL},
                             {"--scratch", arena.scratch_path, PP_PLACE_INPUT},
                             {"-o", arena.output, PP_PLACE_OUTPUT},
                             {"--c-header", arena.header, PP_PLACE_OUTPUT},
-                            {"--svg", arena.svg, PP_PLACE_OUTPUT}};
+                            {"--svg", arena.svg, PP_PLACE_OUTPUT},
+                            {"--certificate", arena.certificate, PP_PLACE_DIRECTORY}};
   code = pp_check_places("arena", place, sizeof place / sizeof *place);
   if (!code)
     code = read_input(&arena);
   if (!code && arena.model)
     code = pp_check_companions(arena.model, true, place, sizeof place / sizeof *place);
+  if (!code && arena.reorder)
+    code = reorder(&arena);
   if (!code)
     code = pack_all(&arena);
   if (!code)
@@ -629,6 +748,9 @@ int pp_verb_arena(int argc, char **argv) {
   free(arena.job);
   free(arena.scratch);
   pp_csv_free(&arena.csv);
+  pp_planned_free(&arena.planned);
+  if (arena.given && arena.given != arena.model)
+    pp_model_free(arena.given);
   if (arena.model)
     pp_model_free(arena.model);
   return code;

@@ -15,18 +15,22 @@ static double percent(int64_t part, int64_t whole) {
 
 /* ---- Text ---- */
 
+/* What addition shows is called proved; what only a search says, for which no certificate exists,
+ * is not. */
 static void say_proof(const pp_arena_view *arena, const pp_style *style) {
   int64_t bytes = pp_arena_bytes(arena->packed), bound = pp_arena_lower_bound(arena->packed);
+  bool added = pp_arena_proved_by(arena->packed) == PP_ARENA_LOAD;
   char text[PP_BYTES_TEXT];
-  if (pp_arena_optimal(arena->packed))
+  if (!pp_arena_optimal(arena->packed))
+    fprintf(style->file, "  (none below %s is possible%s: %.2f%% open)\n",
+            pp_bytes_text(text, bound), added ? "" : " by exact search, not certified",
+            percent(bytes - bound, bytes));
+  else if (!added)
+    fprintf(style->file, "  (minimal by exact search, not certified)\n");
+  else
     fprintf(style->file,
             style->color ? "  (\033[32mproved minimal\033[0m: %s)\n" : "  (proved minimal: %s)\n",
-            pp_arena_proved_by(arena->packed) == PP_ARENA_LOAD
-                ? "so much lives at one time"
-                : "an exhaustive search found no smaller one");
-  else
-    fprintf(style->file, "  (none below %s is possible: %.2f%% open)\n", pp_bytes_text(text, bound),
-            percent(bytes - bound, bytes));
+            "so much lives at one time");
 }
 
 static void say_arena(const pp_arena_report *report, const pp_arena_view *arena,
@@ -55,6 +59,21 @@ static void say_arena(const pp_arena_report *report, const pp_arena_view *arena,
     fprintf(style->file, "  a limit or an interrupt cut the search short\n");
 }
 
+static void say_order(const pp_arena_report *report, const pp_style *style) {
+  char text[PP_BYTES_TEXT];
+  const pp_planned *planned = report->planned;
+  int64_t programs = 0;
+  for (size_t i = 0; i < planned->model->programs; i++)
+    programs += planned->program[i].plan != NULL;
+  fprintf(style->file, "  order        of peak %s, %s; ", pp_bytes_text(text, planned->peak_all),
+          planned->optimal ? "proved lowest" : "not proved lowest");
+  if (report->refinement.orders == programs)
+    fprintf(style->file, "the first one\n");
+  else
+    fprintf(style->file, "the best of %s%" PRId64 " of this peak\n",
+            report->refinement.all ? "all " : "", report->refinement.orders);
+}
+
 static int64_t most(const pp_arena_report *report) {
   int64_t bytes = 0;
   for (size_t i = 0; i < report->arenas; i++)
@@ -68,6 +87,8 @@ void pp_report_arena(const pp_arena_report *report, const pp_style *style) {
   pp_print(style->file, "%s (%s, offsets are multiples of %" PRId64 ")", report->path,
            report->runtime, report->alignment);
   putc('\n', style->file);
+  if (report->planned)
+    say_order(report, style);
   for (size_t i = 0; i < report->arenas; i++)
     say_arena(report, &report->arena[i], style);
   if (!report->scratch_known && strcmp(report->runtime, "csv") != 0)
@@ -100,6 +121,7 @@ static void write_arena(pp_json *json, const pp_arena_view *arena) {
   pp_json_key_bool(json, ", \"minimal\": ", pp_arena_optimal(arena->packed));
   pp_json_key_string(json, ", \"proof\": ",
                      pp_arena_proved_by(arena->packed) == PP_ARENA_LOAD ? "load" : "search");
+  pp_json_key_bool(json, ", \"certified\": ", pp_arena_proved_by(arena->packed) == PP_ARENA_LOAD);
   pp_json_key_integer(json, ", \"promised\": ", arena->promised);
   if (arena->greedy >= 0)
     pp_json_key_integer(json, ", \"greedy\": ", arena->greedy);
@@ -118,6 +140,29 @@ static void write_arena(pp_json *json, const pp_arena_view *arena) {
   pp_json_text(json, "]}");
 }
 
+/* The orders that were chosen. */
+static void write_orders(pp_json *json, const pp_arena_report *report) {
+  const pp_planned *planned = report->planned;
+  pp_json_key_integer(json, ", \"peak\": ", planned->peak_all);
+  pp_json_key_bool(json, ", \"peak_optimal\": ", planned->optimal);
+  pp_json_key_integer(json, ", \"orders_packed\": ", report->refinement.orders);
+  pp_json_key_bool(json, ", \"all_orders\": ", report->refinement.all);
+  const char *next = ",\n \"orders\": [";
+  for (size_t i = 0; i < planned->model->programs; i++) {
+    const pp_planned_program *it = &planned->program[i];
+    if (!it->plan)
+      continue;
+    pp_json_text(json, next);
+    pp_json_key_string(json, "{\"name\": ", planned->model->name[i]);
+    pp_json_text(json, ", \"order\": [");
+    for (pp_index k = 0; k < pp_program_statements(it->program); k++)
+      pp_json_key_integer(json, k ? ", " : "", pp_plan_order(it->plan)[k]);
+    pp_json_text(json, "]}");
+    next = ",\n  ";
+  }
+  pp_json_text(json, "]");
+}
+
 pp_status pp_report_arena_json(const pp_arena_report *report, pp_write *write, void *data,
                                pp_error *error) {
   pp_json json;
@@ -132,6 +177,8 @@ pp_status pp_report_arena_json(const pp_arena_report *report, pp_write *write, v
     pp_json_key_bool(&json, ", \"fits\": ", most(report) <= report->budget->bytes);
     pp_json_text(&json, "}");
   }
+  if (report->planned)
+    write_orders(&json, report);
   pp_json_text(&json, ",\n \"arenas\": [");
   for (size_t i = 0; i < report->arenas; i++) {
     pp_json_text(&json, i ? ",\n  " : "\n  ");
@@ -179,6 +226,9 @@ static void write_comment(struct sink *sink, const char *text) {
 static void header_arena(struct sink *sink, const pp_arena_view *arena, const char *prefix) {
   line(sink, "#define %s_BYTES %" PRId64 "\n", prefix, arena->promised);
   line(sink, "#define %s_BUFFERS %zu\n", prefix, arena->count);
+  line(sink,
+       "#ifdef __GNUC__\n__attribute__((unused)) /* who wants the size alone is not warned */\n"
+       "#endif\n");
   line(sink,
        "static const struct {\n  int32_t tensor; /* -1: scratch */\n  uint64_t offset, bytes;\n} "
        "%s[%zu] = {\n",

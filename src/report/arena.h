@@ -2,6 +2,7 @@
 #ifndef PP_REPORT_ARENA_H
 #define PP_REPORT_ARENA_H
 
+#include "report/planned.h"
 #include "report/report.h"
 
 /* One arena: buffers with names and offsets. */
@@ -26,6 +27,8 @@ typedef struct pp_arena_report {
   size_t arenas;
   const pp_arena_view *arena;
   const pp_budget *budget;
+  const pp_planned *planned; /* what the order is; NULL: the model's own */
+  pp_refinement refinement;  /* of all its programs: the sum of the orders */
 } pp_arena_report;
 
 void pp_report_arena(const pp_arena_report *report, const pp_style *style);

@@ -1,14 +1,12 @@
 /* Arenas against exhaustive search, and cases at the edges.
  *
- * The exhaustive search and the validator below share nothing with the packer. */
+ * The exhaustive search and the validator share nothing with the packer. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <peakproof.h>
-
-enum { MAX_BUFFERS = 12 };
+#include "exhaustive.h"
 
 static int passed, failed;
 
@@ -21,105 +19,6 @@ static void report(bool good, const char *format, long number) {
   printf("FAILED ");
   printf(format, number);
   printf("\n");
-}
-
-/* ---- Validator: every pair ---- */
-
-static bool valid(const pp_buffer *buffer, size_t n, int64_t alignment, const int64_t *offset,
-                  int64_t bytes) {
-  int64_t used = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (offset[i] < 0 || offset[i] % alignment || offset[i] > INT64_MAX - buffer[i].bytes)
-      return false;
-    if (buffer[i].bytes > 0 && offset[i] + buffer[i].bytes > used)
-      used = offset[i] + buffer[i].bytes;
-    for (size_t j = 0; j < i; j++) {
-      bool together = buffer[i].first <= buffer[j].last && buffer[j].first <= buffer[i].last;
-      bool share =
-          offset[i] < offset[j] + buffer[j].bytes && offset[j] < offset[i] + buffer[i].bytes;
-      if (together && share && buffer[i].bytes > 0 && buffer[j].bytes > 0)
-        return false;
-    }
-  }
-  return used == bytes;
-}
-
-/* ---- Exhaustive search ----
- *
- * Take a smallest arena and let everything fall as far as it goes; in the order of offsets, each
- * buffer then lies on the highest of those before it that live with it. So the best of all orders
- * with offsets that do not fall is the optimum. Of equal offsets the order does not matter. It
- * stops early at the bytes that live at one time. */
-
-struct brute {
-  const pp_buffer *buffer;
-  size_t n;
-  unsigned __int128 alignment, best, load, end[MAX_BUFFERS];
-  bool used[MAX_BUFFERS];
-};
-
-static unsigned __int128 round_up(unsigned __int128 bytes, unsigned __int128 alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
-static void extend(struct brute *brute, size_t depth, unsigned __int128 lowest, size_t first,
-                   unsigned __int128 height) {
-  if (height >= brute->best || brute->best == brute->load)
-    return;
-  if (depth == brute->n) {
-    brute->best = height;
-    return;
-  }
-  unsigned __int128 offset[MAX_BUFFERS] = {0};
-  for (size_t i = 0; i < brute->n; i++) {
-    for (size_t j = 0; j < brute->n; j++)
-      if (!brute->used[i] && brute->used[j] && brute->buffer[i].first <= brute->buffer[j].last &&
-          brute->buffer[j].first <= brute->buffer[i].last && brute->end[j] > offset[i])
-        offset[i] = brute->end[j];
-    offset[i] = round_up(offset[i], brute->alignment);
-    if (!brute->used[i] && offset[i] + (unsigned __int128)brute->buffer[i].bytes >= brute->best)
-      return;
-  }
-  for (size_t i = 0; i < brute->n; i++) {
-    if (brute->used[i] || offset[i] < lowest || (offset[i] == lowest && i < first))
-      continue;
-    unsigned __int128 end = offset[i] + (unsigned __int128)brute->buffer[i].bytes;
-    brute->used[i] = true;
-    brute->end[i] = end;
-    extend(brute, depth + 1, offset[i], i + 1, end > height ? end : height);
-    brute->used[i] = false;
-  }
-}
-
-static unsigned __int128 load(const struct brute *brute) {
-  unsigned __int128 most = 0;
-  for (size_t i = 0; i < brute->n; i++) {
-    unsigned __int128 sum = 0, padding = 0;
-    for (size_t j = 0; j < brute->n; j++) {
-      unsigned __int128 bytes = (unsigned __int128)brute->buffer[j].bytes;
-      if (brute->buffer[j].first > brute->buffer[i].first ||
-          brute->buffer[j].last < brute->buffer[i].first)
-        continue;
-      sum += round_up(bytes, brute->alignment);
-      if (round_up(bytes, brute->alignment) - bytes > padding)
-        padding = round_up(bytes, brute->alignment) - bytes;
-    }
-    if (sum - padding > most)
-      most = sum - padding;
-  }
-  return most;
-}
-
-static unsigned __int128 optimum(const pp_buffer *buffer, size_t n, int64_t alignment) {
-  pp_buffer some[MAX_BUFFERS];
-  struct brute brute = {.buffer = some, .alignment = (unsigned __int128)alignment};
-  for (size_t i = 0; i < n; i++)
-    if (buffer[i].bytes > 0)
-      some[brute.n++] = buffer[i];
-  brute.best = ~(unsigned __int128)0;
-  brute.load = load(&brute);
-  extend(&brute, 0, 0, 0, 0);
-  return brute.n ? brute.best : 0;
 }
 
 /* ---- Random instances ---- */
@@ -141,7 +40,7 @@ static size_t make_tight(pp_buffer *buffer) {
   int64_t times = 3 + below(5), most = 3 + below(6), load[16] = {0};
   size_t n = 0;
   for (int64_t t = 0; t < times; t++)
-    for (int tries = 0; load[t] < most && n < MAX_BUFFERS && tries < 8; tries++) {
+    for (int tries = 0; load[t] < most && n < ARENA_MAX && tries < 8; tries++) {
       int64_t last = t + below(times - t < 4 ? times - t : 4), bytes = 1 + below(most / 2 + 1);
       bool fits = true;
       for (int64_t u = t; u <= last; u++)
@@ -156,7 +55,7 @@ static size_t make_tight(pp_buffer *buffer) {
 }
 
 /* Sets whose smallest arena is above their load, which is rare; found by random search. */
-static const pp_buffer gaps[][MAX_BUFFERS] = {
+static const pp_buffer gaps[][ARENA_MAX] = {
     {{4, 0, 2}, {3, 0, 3}, {3, 3, 5}, {1, 3, 4}, {2, 4, 5}, {1, 4, 4}, {2, 5, 6}, {4, 6, 6}},
     {{3, 0, 0},
      {1, 0, 2},
@@ -202,7 +101,7 @@ static const pp_buffer gaps[][MAX_BUFFERS] = {
 static size_t make_gap(pp_buffer *buffer) {
   size_t n = 0;
   memcpy(buffer, gaps[below(sizeof gaps / sizeof *gaps)], sizeof *gaps);
-  while (n < MAX_BUFFERS && buffer[n].bytes > 0)
+  while (n < ARENA_MAX && buffer[n].bytes > 0)
     n++;
   if (below(2))
     for (size_t i = 0; i < n; i++)
@@ -219,7 +118,7 @@ static size_t make_gap(pp_buffer *buffer) {
     else
       some->last++;
   }
-  while (n < MAX_BUFFERS && below(2)) {
+  while (n < ARENA_MAX && below(2)) {
     int64_t first = below(8);
     buffer[n++] = (pp_buffer){1 + below(3), first, first + below(3)};
   }
@@ -228,7 +127,7 @@ static size_t make_gap(pp_buffer *buffer) {
 
 static size_t make_any(pp_buffer *buffer, int64_t *alignment) {
   static const int64_t alignments[] = {1, 1, 1, 2, 3, 16, 64, 1000, (int64_t)1 << 40};
-  size_t n = (size_t)below(MAX_BUFFERS + 1);
+  size_t n = (size_t)below(ARENA_MAX + 1);
   int64_t times = 1 + below(10), sizes = 1 + below(below(2) ? 4 : 100), shape = below(6);
   int64_t scale = below(8) == 0 ? (int64_t)1 << below(62) : 1;
   *alignment = alignments[below(9)];
@@ -267,7 +166,7 @@ static bool agree(const pp_buffer *buffer, size_t n, int64_t alignment, bool ver
   pp_arena_options options = {.alignment = alignment};
   pp_arena *arena;
   pp_error error;
-  unsigned __int128 best = optimum(buffer, n, alignment);
+  unsigned __int128 best = arena_optimum(buffer, n, alignment);
   pp_status status = pp_arena_solve(buffer, n, &options, &arena, &error);
   if (best > (unsigned __int128)INT64_MAX)
     return status == PP_ERROR_OVERFLOW;
@@ -279,7 +178,7 @@ static bool agree(const pp_buffer *buffer, size_t n, int64_t alignment, bool ver
   bool good = (unsigned __int128)pp_arena_bytes(arena) == best && pp_arena_optimal(arena) &&
               !pp_arena_limited(arena) && pp_arena_lower_bound(arena) == pp_arena_bytes(arena) &&
               pp_arena_load(arena) <= pp_arena_bytes(arena) &&
-              valid(buffer, n, alignment, pp_arena_offsets(arena), pp_arena_bytes(arena));
+              arena_valid(buffer, n, alignment, pp_arena_offsets(arena), pp_arena_bytes(arena));
   above_load += pp_arena_proved_by(arena) == PP_ARENA_SEARCH;
   if (!good && verbose)
     printf("arena %" PRId64 ", bound %" PRId64 ", optimum %" PRId64 "\n", pp_arena_bytes(arena),
@@ -298,10 +197,10 @@ static void print(const pp_buffer *buffer, size_t n, int64_t alignment) {
 /* Also: what the planners give is valid and not below the optimum; the checker says the same as the
  * validator, before and after one offset is moved. */
 static bool planners_agree(const pp_buffer *buffer, size_t n, int64_t alignment) {
-  unsigned __int128 best = optimum(buffer, n, alignment);
+  unsigned __int128 best = arena_optimum(buffer, n, alignment);
   for (int p = PP_PLANNER_TFLM; p <= PP_PLANNER_LITERT; p++) {
-    int64_t offset[MAX_BUFFERS], bytes, used = 0;
-    pp_buffer rounded[MAX_BUFFERS];
+    int64_t offset[ARENA_MAX], bytes, used = 0;
+    pp_buffer rounded[ARENA_MAX];
     memset(offset, -1, sizeof offset);
     pp_status status = pp_arena_greedy(buffer, n, alignment, (pp_planner)p, offset, &bytes, NULL);
     if (status == PP_ERROR_OVERFLOW)
@@ -312,7 +211,7 @@ static bool planners_agree(const pp_buffer *buffer, size_t n, int64_t alignment)
         rounded[i].bytes = (buffer[i].bytes + alignment - 1) / alignment * alignment;
     }
     if (status != PP_OK || (unsigned __int128)bytes < best ||
-        !valid(rounded, n, alignment, offset, bytes) ||
+        !arena_valid(rounded, n, alignment, offset, bytes) ||
         pp_arena_check(rounded, n, alignment, offset, &used, NULL) != PP_OK || used != bytes)
       return false;
     if (n == 0)
@@ -326,7 +225,7 @@ static bool planners_agree(const pp_buffer *buffer, size_t n, int64_t alignment)
     for (size_t i = 0; i < n; i++)
       if (rounded[i].bytes > 0 && offset[i] + rounded[i].bytes > used)
         used = offset[i] + rounded[i].bytes;
-    if (valid(rounded, n, alignment, offset, used) !=
+    if (arena_valid(rounded, n, alignment, offset, used) !=
         (pp_arena_check(rounded, n, alignment, offset, NULL, NULL) == PP_OK))
       return false;
   }
@@ -334,7 +233,7 @@ static bool planners_agree(const pp_buffer *buffer, size_t n, int64_t alignment)
 }
 
 static void test_random(long count) {
-  pp_buffer buffer[MAX_BUFFERS];
+  pp_buffer buffer[ARENA_MAX];
   for (long i = 0; i < count && failed < 5; i++) {
     int64_t alignment;
     size_t n = make(buffer, &alignment);
@@ -357,7 +256,7 @@ static pp_status solve(const pp_buffer *buffer, size_t n, int64_t alignment, int
     return status;
   *bytes = pp_arena_bytes(arena);
   *optimal = pp_arena_optimal(arena);
-  if (!valid(buffer, n, alignment, pp_arena_offsets(arena), *bytes))
+  if (!arena_valid(buffer, n, alignment, pp_arena_offsets(arena), *bytes))
     status = PP_ERROR_INTERNAL;
   pp_arena_free(arena);
   return status;
@@ -445,7 +344,7 @@ static void test_options(void) {
   report(pp_arena_solve(buffer, 200, &options, &arena, NULL) == PP_OK, "heuristics only", 0);
   int64_t bytes = pp_arena_bytes(arena);
   report(pp_arena_nodes(arena) == 0 &&
-             valid(buffer, 200, 1, pp_arena_offsets(arena), pp_arena_bytes(arena)),
+             arena_valid(buffer, 200, 1, pp_arena_offsets(arena), pp_arena_bytes(arena)),
          "heuristics only: no nodes, valid", 0);
   pp_arena_free(arena);
   options = (pp_arena_options){.capacity = bytes};
