@@ -34,7 +34,7 @@ def configurations():
     from models import MODELS, public, sequence
 
     seen = set()
-    named = [*FIRST, *TRAINED[:7], *deeplabs("r50", "mnv3"), *TRAINED[7:], *deeplabs("r101")]
+    named = [*FIRST, *TRAINED[:7], *deeplabs(), *TRAINED[7:]]
     for name, mode in named:
         if name in MODELS and (name, mode) not in seen:
             seen.add((name, mode))
@@ -62,12 +62,13 @@ TRAINED += ["tv_densenet121_64", "tv_resnet18_96", "tv_deeplabv3_mnv3_64x2"]
 TRAINED = [(name, "train") for name in TRAINED]
 
 
-def deeplabs(*backbones):
-    from models.public import SIZES
+def deeplabs():
+    """The large inputs first: there the order matters."""
+    from models.public import BACKBONES, SIZES
 
-    for backbone in backbones:
-        for size in sorted(SIZES, reverse=True):
-            for mode in ("frozen", "infer"):
+    for size in sorted(SIZES, reverse=True):
+        for mode in ("infer", "frozen"):
+            for backbone in sorted(BACKBONES.values(), key=["r50", "mnv3", "r101"].index):
                 yield f"tv_deeplabv3_{backbone}_{size}", mode
 
 
