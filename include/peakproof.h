@@ -540,7 +540,7 @@ pp_status pp_caching_run(pp_caching *caching, const pp_program *program, const p
 /* Why the reserved peak is not the requested one: they add up to reserved. Each is what the peak
  * gains (or loses) when one more rule holds. */
 typedef struct pp_caching_causes {
-  int64_t requested;     /* the peak of the model, with what the history holds */
+  int64_t requested;     /* the peak of the model, without the history */
   int64_t rounding;      /* sizes are rounded up */
   int64_t remainder;     /* what is left of a block is too small to be split off */
   int64_t fragmentation; /* free blocks do not fit */
