@@ -90,6 +90,7 @@ reproduce: $(if $(MEASURE),measure)
 measure: build-bench
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/scaling $(AGAIN)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/certify $(AGAIN) $(TRACES:%=--traces %)
+	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/width $(AGAIN)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/families $(AGAIN)
 	@$(if $(TORCH_PYTHON),PP_BUILD=$(CURDIR)/$(BUILD) $(TORCH_PYTHON) bench/peers.py $(AGAIN))
 
