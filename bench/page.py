@@ -577,7 +577,8 @@ def cuts(results):
         ("exits with chains of their own in the certificates of traps", f"{kept:,}"),
     ]
     section = (
-        f"{len(lines)} programs (those whose cuts were counted in full). {share(none, len(lines))} are certified without any minimum cut "
+        f"{len(lines)} programs (those whose cuts were counted in full). "
+        f"{share(none, len(lines))} are certified without any minimum cut "
         f"(floor, or every exit is dear enough at once), {share(few, len(lines))} with fewer than "
         f"one a statement. Of the {len(traps)} certificates by a trap, {without} hold no chain: "
         "accessed and constant storages suffice for every exit. The plain greedy computes a cut "
