@@ -324,6 +324,8 @@ static const char *shown(char text[64], const unsigned char *name, size_t length
   return text;
 }
 
+enum { KEYS_TOLD = 16 }; /* unknown keys with a notice of their own */
+
 static int unknown_key(struct reader *r, const unsigned char *name, size_t length) {
   char text[64];
   if (!grow_unknown(r))
@@ -346,7 +348,7 @@ static int unknown_key(struct reader *r, const unsigned char *name, size_t lengt
   memcpy(u.name, name, length);
   r->unknown.items[r->unknown.count++] = u;
   r->slot[i] = r->unknown.count;
-  if (r->notices) {
+  if (r->notices && r->unknown.count <= KEYS_TOLD) {
     pp_error at;
     locate(r->bytes, token_begin(r->bytes, here(r)), &at);
     pp_notices_add(r->notices, "%" PRId64 ":%" PRId64 ": ignored the unknown key \"%s\" of %s",
@@ -968,6 +970,8 @@ pp_status pp_program_parse(const uint8_t *bytes, size_t size, pp_notices *notice
     pp_status located = read_again(&r);
     status = located ? located : status;
   }
+  if (!status && notices && r.unknown.count > KEYS_TOLD)
+    pp_notices_add(notices, "ignored %zu more unknown keys", r.unknown.count - KEYS_TOLD);
   reader_free(&r);
   if (status) {
     pp_program_free(r.program);
