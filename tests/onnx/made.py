@@ -135,3 +135,33 @@ def loop():
             helper.make_tensor("yes", BOOL, [], [True]),
         ],
     )
+
+
+def shaped():
+    """a is cut from v at the size of big, which nobody knows before big is there: to make a (and
+    be rid of v) first would cost less. z has the shape of y, from which it is made anyway."""
+    return model(
+        [
+            node("Tile", "u r200", "v", name="v"),
+            node("Tile", "x r100", "big", name="big"),
+            node("Slice", "big from to", "b", name="b"),
+            node("Shape", "big", "s", name="s"),
+            node("Add", "s eight", "e", name="e"),
+            node("Slice", "v s e", "a", name="a"),
+            node("Concat", "a b", "y", axis=0, name="y"),
+            node("Shape", "y", "n", name="n"),
+            node("Neg", "y", "m", name="m"),
+            node("Reshape", "m n", "z", name="z"),
+        ],
+        [tensor("x", [8]), tensor("u", [8])],
+        [tensor("z", [608])],
+        [
+            tensor(name, [size])
+            for name, size in dict(v=1600, big=800, b=600, a=8, y=608, m=608).items()
+        ],
+        [
+            helper.make_tensor(name, INT64, [1], [value])
+            for name, value in dict(r100=100, r200=200, eight=8, to=600).items()
+        ]
+        + [helper.make_tensor("from", INT64, [1], [0])],
+    )

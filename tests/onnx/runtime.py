@@ -1,5 +1,6 @@
-"""runtime.py [--order] MODEL - executes an ONNX model in onnxruntime and prints what came out, as
-one JSON line: graph optimisation off, one thread, three rounds of random inputs, always the same.
+"""runtime.py [--dim NAME=N]... [--order] MODEL - executes an ONNX model in onnxruntime and prints
+what came out, as one JSON line: graph optimisation off, one thread, three rounds of random inputs,
+always the same.
 
 Prints {"outputs": [digest, ...], "seconds": s} or {"refused": "why"}. With --order it executes the
 model once, as its file orders it, and prints the names of the nodes as they ran. A process of its
@@ -77,6 +78,10 @@ def execution_order(path):
 
 
 def main():
+    while sys.argv[1] == "--dim":
+        name, _, size = sys.argv[2].partition("=")
+        SIZES[name] = int(size)
+        del sys.argv[1:3]
     if sys.argv[1] == "--order":
         print(json.dumps(execution_order(sys.argv[2])))
         return

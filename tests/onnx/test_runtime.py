@@ -73,9 +73,9 @@ def test_executed_as_written(tools, model, tmp_path):
     assert executed == written
 
 
-@pytest.mark.parametrize("name", ["random", "loop", "branches"])
+@pytest.mark.parametrize("name", ["random", "loop", "branches", "shaped"])
 def test_made(tools, tmp_path, name):
-    """Models made by hand: random operators, bodies."""
+    """Models made by hand: random operators, bodies, shapes."""
     import made
 
     path = tools.save(getattr(made, name)(), tmp_path / "model.onnx")
