@@ -180,11 +180,8 @@ class Kernel:
 
     def __init__(self, name, source, device):
         self.name, self.device = name, device
-        function = next(
-            n
-            for n in ast.parse(source).body
-            if isinstance(n, ast.FunctionDef) and n.name in source.split("@triton.jit")[1]
-        )
+        # Helpers come first, the kernel last.
+        function = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)][-1]
         self.names = [a.arg for a in function.args.args if a.annotation is None]
         found = re.search(r"'mutated_arg_names': (\[.*?\])", source)
         self.mutated = ast.literal_eval(found[1]) if found else None
