@@ -509,7 +509,9 @@ def gpu(results):
         + "\n\n" + table(("sizes", "start", "request less", "reserve more", "share"), rows)
         + "\n\n*`bench/caching`, which keeps caching-orders.tsv.*"
     )  # fmt: skip
-    short = f"model: {rate[0]:.1%} to {rate[-1]:.1%} of better orders reserve more"
+    short = "model: no order requests less"
+    if rate:
+        short = f"model: {rate[0]:.1%} to {rate[-1]:.1%} of better orders reserve more"
     return short + ("" if device else "; on a device: not measured"), section
 
 
