@@ -2,8 +2,8 @@
  * in networks with power estimation, Soviet Math. Doklady 11 (1970). */
 #include "flow.h"
 
-/* So many blocking flows, each found from new levels, show that paths differ much in length. */
-enum { MANY_PHASES = 12 };
+/* Where even the shortest paths have so many arcs, preflows are better. */
+enum { LONG_PATH = 100 };
 
 bool pp_flow_node(struct pp_flow *flow, pp_index label, pp_index *node) {
   if (flow->nodes.count >= INT32_MAX || !PP_ROOM(&flow->nodes))
@@ -118,29 +118,33 @@ static bool extend_path(struct pp_flow *flow) {
   return true;
 }
 
+/* One blocking flow in the level graph. */
+static void block(struct pp_flow *flow, int64_t *limit, int64_t *value) {
+  for (size_t i = 0; i < flow->nodes.count; i++)
+    flow->nodes.items[i].current = flow->nodes.items[i].first;
+  flow->path.count = 0;
+  while (*limit > 0 && extend_path(flow)) {
+    int64_t pushed = push_path(flow, *limit);
+    *limit -= pushed;
+    *value += pushed;
+  }
+}
+
 bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
   if (!room_for_search(flow))
     return false;
-  int few = flow->nodes.count > 300 ? 1 : MANY_PHASES;
   for (int phase = 0; limit > 0; phase++) {
-    if (phase == few) {
+    set_levels(flow, PP_FLOW_SOURCE, false);
+    int32_t distance = flow->nodes.items[PP_FLOW_SINK].level;
+    if (distance < 0)
+      return true;
+    if (phase == 1 && distance > LONG_PATH) {
       int64_t before = *value;
       if (!pp_flow_push(flow, limit, value))
         return false;
       limit -= *value - before;
-      continue;
-    }
-    set_levels(flow, PP_FLOW_SOURCE, false);
-    if (flow->nodes.items[PP_FLOW_SINK].level < 0)
-      return true;
-    for (size_t i = 0; i < flow->nodes.count; i++)
-      flow->nodes.items[i].current = flow->nodes.items[i].first;
-    flow->path.count = 0;
-    while (limit > 0 && extend_path(flow)) {
-      int64_t pushed = push_path(flow, limit);
-      limit -= pushed;
-      *value += pushed;
-    }
+    } else
+      block(flow, &limit, value);
   }
   return true;
 }

@@ -56,8 +56,7 @@ static void find_distances(struct preflow *preflow) {
 static void push(struct preflow *preflow, pp_index u, int32_t a) {
   struct pp_arc *arc = preflow->flow->arcs.items;
   pp_index to = arc[a].to;
-  int64_t amount =
-      preflow->excess[u] < arc[a].residual ? preflow->excess[u] : arc[a].residual;
+  int64_t amount = preflow->excess[u] < arc[a].residual ? preflow->excess[u] : arc[a].residual;
   arc[a].residual -= amount;
   arc[a ^ 1].residual += amount;
   preflow->excess[u] -= amount;
@@ -86,8 +85,7 @@ static void discharge(struct preflow *preflow, pp_index u) {
   while (preflow->excess[u] > 0 && node->level >= 0) {
     int32_t a = node->current;
     for (; a >= 0; a = arc[a].next, preflow->work++)
-      if (arc[a].residual > 0 &&
-          preflow->flow->nodes.items[arc[a].to].level == node->level - 1) {
+      if (arc[a].residual > 0 && preflow->flow->nodes.items[arc[a].to].level == node->level - 1) {
         push(preflow, u, a);
         if (!preflow->excess[u])
           break;
