@@ -558,7 +558,7 @@ def cuts(results):
     picture = results.picture(
         "cuts.svg",
         svg.chart(
-            "Minimum cuts against statements", "statements", "minimum cuts",
+            "Minimum cuts against statements", "statements", "minimum cuts (0 is not drawn)",
             {"plain greedy": plain, "pp_solve, in all": solve, "in the certificate": needed},
             x_log=True, y_log=True,
             guides=[("n\u00b2", [(n, n * n) for n in (ends[0], ends[1])]),
@@ -637,6 +637,9 @@ def beyond(results):
     out.append(f"### Splitting reuses\n\n{body}")
     _, text = others(results, "Arenas", r"arena")
     out.append(f"### Arenas on a real runtime\n\n{text or 'Not measured.'}")
+    pages = sorted((record.ROOT / "doc/results").glob("*.md"))
+    links = ", ".join(f"[{p.stem}](results/{p.name})" for p in pages)
+    out.append(f"### Further pages\n\n{links or 'None.'}")
     return "\n\n".join(out)
 
 
