@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
+import pytest
 from conftest import DATA, chain
 
 
@@ -82,6 +84,24 @@ def test_killed(peakproof, tmp_path):
     assert killed
     peakproof("batch", "--jobs", "2", "--jsonl", out, models, code=65)
     assert len(lines(out)) == 42
+
+
+@pytest.mark.skipif("PEAKPROOF_SHARED" not in os.environ, reason="no corpus here")
+def test_killed_corpus(peakproof, tmp_path):
+    """The corpus's .tflite files, killed after every few models (`shared` does all of it)."""
+    models, out = Path(os.environ["PEAKPROOF_SHARED"]) / "models/tflite", tmp_path / "out.jsonl"
+    command = [peakproof.path, "batch", "--jobs", "2", "--jsonl", out, models]
+    killed = 0
+    for done in range(8, 48, 8):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        while process.poll() is None and (not out.exists() or out.read_text().count("\n") < done):
+            time.sleep(0.001)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+    assert killed
+    peakproof("batch", "--jobs", "2", "--jsonl", out, models)
+    assert sorted(lines(out)) == sorted(map(str, models.glob("*.tflite")))
 
 
 def test_child_killed(peakproof, tmp_path):
