@@ -56,8 +56,14 @@ def configurations():
 FIRST = [("tv_deeplabv3_r50_224", "infer"), ("tv_googlenet_224", "infer")]
 FIRST += [("tv_resnet18_64", "train"), ("tv_googlenet_224", "frozen")]
 TRAINED = ["tv_alexnet_96", "convnext", "hf_bert", "unet", "tv_squeezenet1_1_96", "randwire"]
-TRAINED += ["tv_vgg11_bn_64", "tv_shufflenet_v2_x0_5_96", "hf_t5", "tv_googlenet_64x2", "pnasnet"]
-TRAINED += ["tv_mobilenet_v3_small_96", "nasnet", "tv_mnasnet0_5_96", "hf_gpt2", "timm_dla34"]
+TRAINED += ["hf_gpt2", "tv_shufflenet_v2_x0_5_96", "hf_t5", "tv_googlenet_64x2", "pnasnet"]
+TRAINED += [
+    "tv_mobilenet_v3_small_96",
+    "nasnet",
+    "tv_mnasnet0_5_96",
+    "tv_vgg11_bn_64",
+    "timm_dla34",
+]
 TRAINED += ["tv_densenet121_64", "tv_resnet18_96", "tv_deeplabv3_mnv3_64x2"]
 TRAINED = [(name, "train") for name in TRAINED]
 
