@@ -1,7 +1,8 @@
-"""The examples of doc/reports.md are what the command prints."""
+"""The examples of doc/reports.md and doc/outputs.md are what the commands print."""
 
 import os
 import subprocess
+import sys
 
 from conftest import ROOT, environment
 
@@ -19,3 +20,13 @@ def test_examples(peakproof):
     lines = [line.rstrip() for line in shown.splitlines()]
     assert len(lines) > 15
     assert not [line for line in lines if line not in page]
+
+
+def test_outputs(peakproof):
+    """Every format, by a real example."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/report/outputs", peakproof.path.parent.parent],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
