@@ -539,8 +539,10 @@ def totals(lines):
         f" ({sum(p['bitwise'] != 'yes' for p in bitwise)} of them with one thread)",
         f"- certified optimal: {len(optimal)} of {len(planned)}, {len(quick)} under a second",
         f"- lower than stock: {len(better)}",
-        f"- compiler's own road: misses the predicted peak in {len(missed)} of {len(own)},"
-        f" worse than stock in {len(worse)}; lower in {len(lower)} (another program: other reuses)",
+        f"- compiler's own road: misses the predicted peak in {len(missed)} of {len(own)} programs"
+        f" ({configurations_of(good, missed)} of {configurations_of(good, own)} configurations),"
+        f" worse than stock in {len(worse)} ({configurations_of(good, worse)});"
+        f" lower in {len(lower)} (another program: other reuses)",
     ]
     certified = [p["seconds"]["plan"] for p in optimal if "plan" in p["seconds"]]
     if certified:
@@ -581,6 +583,11 @@ def totals(lines):
     ]
     out += [f"- {x['model']} {x['mode']}: {x['error'][-200:]!r}" for x in lines if "error" in x]
     return out
+
+
+def configurations_of(lines, programs):
+    chosen = {id(p) for p in programs}
+    return sum(any(id(p) in chosen for p in x["programs"]) for x in lines)
 
 
 def costs(lines):
