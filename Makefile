@@ -37,7 +37,8 @@ $(BUILD)/venv-torch/.torch: .ci/setup .ci/packages.txt .ci/requirements.txt pypr
 # One build directory a configuration. Where warnings are errors depends on who compiles: not for users.
 configure = test -f $@ || CC=$(or $(1),gcc) $(MESON) setup $(dir $@) $(2)
 $(BUILD)/release/build.ninja: | $(VENV)/.build
-	$(call configure,gcc,--buildtype=release -Dwerror=false -Dprefix=$(prefix) -Dtests=false)
+	$(call configure,gcc,--buildtype=release -Dwerror=false -Dprefix=$(prefix) -Dlibdir=lib \
+	  -Dtests=false)
 $(BUILD)/bench/build.ninja: | $(VENV)/.build $(VENV)/.test
 	$(call configure,gcc,--buildtype=release -Dwerror=false)
 $(BUILD)/test/build.ninja: | $(VENV)/.build $(VENV)/.test
