@@ -191,6 +191,23 @@ static void forget_levels(struct pp_flow *flow, size_t from, size_t to) {
     flow->nodes.items[flow->arcs.items[flow->path.items[i]].to].level = -1;
 }
 
+/* The arc that carries most out of a node, so that paths are few; at the source, which may have
+ * very many, the first that carries any. Or -1: only at the source is there none, as what flows in
+ * flows out. */
+static int32_t widest(struct pp_flow *flow, pp_index u) {
+  struct pp_flow_node *node = flow->nodes.items + u;
+  int32_t best = node->current;
+  while (best >= 0 && carried(flow, best) <= 0)
+    best = flow->arcs.items[best].next;
+  node->current = best;
+  if (best < 0 || u == PP_FLOW_SOURCE)
+    return best;
+  for (int32_t a = flow->arcs.items[best].next; a >= 0; a = flow->arcs.items[a].next)
+    if (carried(flow, a) > carried(flow, best))
+      best = a;
+  return best;
+}
+
 /* Walks along arcs that carry flow. A circle is cancelled where it closes. `level` is the place of
  * a node on the path, `current` the first of its arcs that may still carry flow. */
 bool pp_flow_take_path(struct pp_flow *flow, int64_t *weight) {
@@ -202,12 +219,9 @@ bool pp_flow_take_path(struct pp_flow *flow, int64_t *weight) {
   node[u].level = 0;
   *weight = 0;
   while (u != PP_FLOW_SINK) {
-    int32_t a = node[u].current;
-    while (a >= 0 && carried(flow, a) <= 0)
-      a = flow->arcs.items[a].next;
-    node[u].current = a;
+    int32_t a = widest(flow, u);
     if (a < 0)
-      break; /* only at the source: what flows in flows out */
+      break;
     flow->path.items[length++] = a;
     u = flow->arcs.items[a].to;
     if (node[u].level >= 0) {
