@@ -20,7 +20,8 @@ static const char head[] =
     ".after{fill:#0b62c4;fill-opacity:.22;stroke:#0b62c4;stroke-width:1.5}\n"
     ".bound{stroke:currentColor;stroke-width:1.5;stroke-dasharray:1.5 3}\n"
     ".mark{fill:#0b62c4;stroke:none}\n"
-    "@media(prefers-color-scheme:dark){svg{background:#16171b;color:#e8e8ec}"
+    ".over{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\n"
+    "@media(prefers-color-scheme:dark){svg{background:#16171b;color:#e8e8ec}.over{stroke:#16171b}"
     ".before{stroke:#ff9d5c}.after{fill:#6db3ff;stroke:#6db3ff}.mark{fill:#6db3ff}}\n"
     "</style>\n";
 
@@ -111,7 +112,8 @@ static void mark_peak(pp_json *out, const pp_timeline *after, int64_t top) {
   pp_json_text(out, "l-6 -10h12z\"/>\n");
   snprintf(text, sizeof text, "peak, step %d", after->peak_step);
   bool left = x > (LEFT + RIGHT) / 2.0;
-  label(out, left ? x - 10 : x + 10, y - 4, left ? "text-anchor=\"end\"" : "", text);
+  label(out, left ? x - 10 : x + 10, y - 4,
+        left ? "class=\"over\" text-anchor=\"end\"" : "class=\"over\"", text);
 }
 
 static void legend(pp_json *out, const pp_why *why, const pp_timeline *before,
