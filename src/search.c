@@ -172,6 +172,8 @@ static bool end_commit(struct pp_search_side *side) {
 }
 
 bool pp_search_follow(pp_search *search, const pp_search *from) {
+  search->proved.side = from->proved.side; /* what was hard will be again */
+  search->proved.budget = from->proved.budget;
   for (int k = 0; k < 2; k++) {
     struct pp_search_side *side = search->side + k;
     size_t commits = from->proved.commits[k];
@@ -247,20 +249,21 @@ static enum pp_outcome explore_side(pp_search *search, int side, int64_t budget,
 }
 
 /* `bound` is 0 where nothing is proved: the commits hold all the same. */
-static void keep_commits(pp_search *search, int side, int64_t bound) {
+static void keep_commits(pp_search *search, int side, int64_t budget, int64_t bound) {
   search->proved = (struct pp_search_bound){
       .bound = bound,
       .side = side,
+      .budget = budget,
       .commits = {search->side[0].commits.count, search->side[1].commits.count}};
 }
 
-static pp_search_result infeasible(pp_search *search, int side, int64_t bound) {
-  keep_commits(search, side, bound);
+static pp_search_result infeasible(pp_search *search, int side, int64_t budget, int64_t bound) {
+  keep_commits(search, side, budget, bound);
   return PP_SEARCH_INFEASIBLE;
 }
 
-static pp_search_result limited(pp_search *search) {
-  keep_commits(search, 0, 0);
+static pp_search_result limited(pp_search *search, int64_t budget) {
+  keep_commits(search, 0, budget, 0);
   return PP_SEARCH_LIMIT;
 }
 
@@ -270,22 +273,25 @@ pp_search_result pp_search_run(pp_search *search, int64_t level, int64_t states,
   search->stop = stop;
   search->data = data;
   if (search->side[0].run.memory > level)
-    return infeasible(search, 0, search->side[0].run.memory);
-  for (int64_t budget = 64; search->left;) {
+    return infeasible(search, 0, 0, search->side[0].run.memory);
+  int first = search->proved.side;
+  int64_t budget = search->proved.budget < states ? search->proved.budget : states;
+  for (budget = budget > 64 ? budget : 64; search->left;) {
     bool committed = false;
-    for (int side = 0; side < 2 && search->left; side++) {
+    for (int k = 0; k < 2 && search->left; k++) {
+      int side = first ^ k;
       enum pp_outcome outcome = explore_side(search, side, budget, &committed);
       if (outcome == PP_NO_MEMORY)
         return PP_SEARCH_MEMORY;
       if (outcome == PP_STUCK)
-        return infeasible(search, side, search->explorer.blocked);
+        return infeasible(search, side, budget, search->explorer.blocked);
     }
     if (stop && stop(data))
-      return limited(search);
+      return limited(search, budget);
     if (committed)
       continue;
     if (budget >= states)
-      return limited(search);
+      return limited(search, budget);
     budget = budget * 4 < states ? budget * 4 : states;
   }
   return PP_SEARCH_FOUND;

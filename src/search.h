@@ -24,6 +24,7 @@ struct pp_search_side {
 struct pp_search_bound {
   int64_t bound; /* no order has a smaller peak; 0: nothing is known */
   int side;
+  int64_t budget; /* states that one exploration could hold in the end */
   size_t commits[2];
 };
 
