@@ -245,13 +245,35 @@ static bool read_lines(int file, uint8_t **bytes, size_t *size) {
   return true;
 }
 
+/* Lines that a batch wrote, but for the end of the last one: anything else is not ours to change.
+ */
+static bool are_ours(const uint8_t *bytes, size_t size) {
+  static const char begin[] = "{\"model\": ";
+  for (size_t at = 0; at < size;) {
+    const uint8_t *newline = memchr(bytes + at, '\n', size - at);
+    size_t length = newline ? (size_t)(newline - bytes) - at : size - at;
+    size_t known = length < sizeof begin - 1 ? length : sizeof begin - 1;
+    if (memcmp(bytes + at, begin, known) || (newline && known < sizeof begin - 1) ||
+        memchr(bytes + at, 0, length))
+      return false;
+    at += length + (newline != NULL);
+  }
+  return true;
+}
+
 int pp_batch_resume(const char *path, pp_batch_models *models, int *file) {
   uint8_t *bytes;
   size_t size;
   int code = open_lines(path, file);
   if (code)
     return code;
-  bool good = read_lines(*file, &bytes, &size) && mend(*file, bytes, &size);
+  bool good = read_lines(*file, &bytes, &size);
+  if (good && !are_ours(bytes, size)) {
+    free(bytes);
+    pp_say("%s: --jsonl would change a file that holds something else than its lines", path);
+    return EX_CANTCREAT;
+  }
+  good = good && mend(*file, bytes, &size);
   if (good) {
     bytes[size] = 0;
     good = mark_done((char *)bytes, models);
