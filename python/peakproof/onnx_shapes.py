@@ -4,6 +4,7 @@ The shapes are what onnx's own inference finds. External data stays where it is:
 nor copied, so the output belongs beside the input if the model has any.
 """
 
+import os
 import sys
 
 from .files import write
@@ -119,6 +120,23 @@ def say(text):
     print(f"peakproof: {text}", file=sys.stderr)
 
 
+def data_files(model):
+    """Yields the names (str) of the files that hold the data of a ModelProto's tensors."""
+    todo = [model]
+    while todo:
+        for field, value in todo.pop().ListFields():
+            if field.name == "external_data":
+                yield from (entry.value for entry in value if entry.key == "location")
+            elif field.message_type is not None:
+                todo += [value] if hasattr(value, "ListFields") else value
+
+
+def hits_data(output, path, model):
+    """Is the path `output` one of the data files of the model that was read from `path`?"""
+    places = (os.path.join(os.path.dirname(path), name) for name in set(data_files(model)))
+    return os.path.realpath(output) in map(os.path.realpath, places)
+
+
 def run(options):
     """The verb. Returns the exit code, of sysexits.h."""
     try:
@@ -147,6 +165,9 @@ def run(options):
     except (DecodeError, EncodeError, ValueError, RuntimeError) as error:
         say(f"{options.model}: {error}")
         return 65
+    if hits_data(options.output, options.model, model):
+        say(f"{options.output}: -o would overwrite the data of the model's tensors")
+        return 73
     try:
         write(options.output, data)
     except OSError as error:
