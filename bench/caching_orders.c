@@ -18,17 +18,15 @@
 
 #include "format/model.h"
 #include "memory.h"
+#include "random.h"
 
 enum { CAUSES = 5, HISTORIES = 4 };
 static const char *const histories[HISTORIES] = {"empty", "warm", "batches", "service"};
 
 static uint64_t state;
 
-static uint64_t next(void) { /* splitmix64 */
-  uint64_t z = state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
+static uint64_t next(void) {
+  return pp_random(&state);
 }
 
 static pp_index pick(pp_index below) {

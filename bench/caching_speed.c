@@ -10,14 +10,12 @@
 
 #include "format/snapshot.h"
 #include "memory.h"
+#include "random.h"
 
 static uint64_t state;
 
-static uint64_t next(void) { /* splitmix64 */
-  uint64_t z = state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
+static uint64_t next(void) {
+  return pp_random(&state);
 }
 
 static int64_t pick(int64_t below) {

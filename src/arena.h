@@ -11,6 +11,7 @@
 #define PP_ARENA_H
 
 #include "peakproof.h"
+#include "random.h"
 
 struct pp_strip {
   int32_t count; /* buffers, those of 0 bytes left out */
@@ -49,14 +50,6 @@ static inline int64_t pp_strip_bytes(const struct pp_strip *strip, int64_t units
 }
 /* The bytes that offsets (in units) need; false if they leave int64_t. */
 bool pp_strip_used(const struct pp_strip *strip, const int64_t *offset, int64_t *used);
-
-/* Pseudorandom: splitmix64 (Steele, Lea, Flood 2014). */
-static inline uint64_t pp_random(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 /* Orders in which buffers are preferred. */
 enum pp_preference { PP_BY_WIDTH, PP_BY_AREA, PP_BY_HEIGHT, PP_BY_LOAD, PP_PREFERENCES };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "random.h"
 
 #define AT(b) (c->blocks.items[b])
 
@@ -78,13 +79,6 @@ pp_status pp_caching_copy(const pp_caching *caching, pp_caching **copy, pp_error
 
 /* ---- Blocks ---- */
 
-static uint32_t priority(struct pp_caching *c) { /* splitmix64, never 0 */
-  uint64_t z = c->random += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return (uint32_t)(z >> 32) | 1;
-}
-
 pp_index pp_block_new(struct pp_caching *c, int64_t address, int64_t bytes, int64_t stream,
                       enum pp_caching_pool pool) {
   pp_index b = c->unused;
@@ -99,7 +93,7 @@ pp_index pp_block_new(struct pp_caching *c, int64_t address, int64_t bytes, int6
                              .stream = stream,
                              .prev = PP_NO_BLOCK,
                              .next = PP_NO_BLOCK,
-                             .priority = priority(c),
+                             .priority = (uint32_t)pp_random(&c->random) | 1,
                              .expandable = -1,
                              .pool = (uint8_t)pool,
                              .mapped = true};

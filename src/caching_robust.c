@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "order.h"
+#include "random.h"
 
 enum { DEFAULT_RUNS = 2000 };
 
@@ -21,15 +22,8 @@ struct search {
   pp_error *error;
 };
 
-static uint64_t next(struct search *s) { /* splitmix64 */
-  uint64_t z = s->random += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-
 static pp_index pick(struct search *s, pp_index below) {
-  return (pp_index)(next(s) % (uint64_t)below);
+  return (pp_index)(pp_random(&s->random) % (uint64_t)below);
 }
 
 /* INT64_MAX where the device does not hold it. */
