@@ -53,20 +53,21 @@ static bool room_for_search(struct pp_flow *flow) {
                     sizeof *flow->path.items);
 }
 
-/* Breadth first from `root` along residual arcs (against them, if backward); sets level. */
-static void set_levels(struct pp_flow *flow, pp_index root, bool backward) {
+/* level := distance to the sink along residual arcs, found breadth first from there, or -1 where it
+ * is not found. Ends early where the source is met, if `near`. */
+static void set_levels(struct pp_flow *flow, bool near) {
   struct pp_flow_node *node = flow->nodes.items;
   const struct pp_arc *arc = flow->arcs.items;
   pp_index *queue = flow->queue.items;
   size_t head = 0, tail = 0;
   for (size_t i = 0; i < flow->nodes.count; i++)
     node[i].level = -1;
-  node[root].level = 0;
-  queue[tail++] = root;
-  while (head < tail) {
+  node[PP_FLOW_SINK].level = 0;
+  queue[tail++] = PP_FLOW_SINK;
+  while (head < tail && !(near && node[PP_FLOW_SOURCE].level >= 0)) {
     pp_index u = queue[head++];
     for (int32_t a = node[u].first; a >= 0; a = arc[a].next)
-      if (arc[a ^ backward].residual > 0 && node[arc[a].to].level < 0) {
+      if (arc[a ^ 1].residual > 0 && node[arc[a].to].level < 0) {
         node[arc[a].to].level = node[u].level + 1;
         queue[tail++] = arc[a].to;
       }
@@ -101,7 +102,7 @@ static bool extend_path(struct pp_flow *flow) {
   pp_index u = length ? arc[path[length - 1]].to : PP_FLOW_SOURCE;
   while (u != PP_FLOW_SINK) {
     int32_t a = node[u].current;
-    while (a >= 0 && !(arc[a].residual > 0 && node[arc[a].to].level == node[u].level + 1))
+    while (a >= 0 && !(arc[a].residual > 0 && node[arc[a].to].level == node[u].level - 1))
       a = arc[a].next;
     node[u].current = a;
     if (a >= 0) {
@@ -134,8 +135,8 @@ bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
   if (!room_for_search(flow))
     return false;
   for (int phase = 0; limit > 0; phase++) {
-    set_levels(flow, PP_FLOW_SOURCE, false);
-    int32_t distance = flow->nodes.items[PP_FLOW_SINK].level;
+    set_levels(flow, true);
+    int32_t distance = flow->nodes.items[PP_FLOW_SOURCE].level;
     if (distance < 0)
       return true;
     if (phase == 1 && distance > LONG_PATH) {
@@ -152,7 +153,7 @@ bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
 bool pp_flow_largest_cut(struct pp_flow *flow) {
   if (!room_for_search(flow))
     return false;
-  set_levels(flow, PP_FLOW_SINK, true);
+  set_levels(flow, false);
   for (size_t i = 0; i < flow->nodes.count; i++)
     flow->nodes.items[i].level = flow->nodes.items[i].level < 0 ? 0 : -1;
   return true;

@@ -16,7 +16,7 @@ struct pp_arc {
 
 struct pp_flow_node {
   int32_t first, current; /* arcs, or -1 */
-  int32_t level;          /* distance from the source in the residual network, or -1 */
+  int32_t level;          /* distance to the sink in the residual network, or -1 */
   pp_index label;         /* the caller's, or -1 */
 };
 
@@ -40,8 +40,7 @@ bool pp_flow_arc(struct pp_flow *flow, pp_index from, pp_index to, int64_t capac
                  pp_index label);
 
 /* Pushes `limit` more units from source to sink, or more, and adds them to *value. If fewer than
- * `limit` go through, the flow is maximum and nodes with level >= 0 are the source side of the
- * smallest minimum cut. Dinic (1970), without recursion. */
+ * `limit` go through, the flow is maximum. Dinic (1970), without recursion. */
 bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value);
 /* The same by preflows, for long networks; it may push more than `limit`. Needs the room that
  * pp_flow_run has made. */
