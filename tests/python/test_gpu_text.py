@@ -309,3 +309,19 @@ def test_a_cpu_program_is_not_one():
     text = program()[0].replace("with torch.cuda._DeviceGuard(0):", "if True:")
     with pytest.raises(Refusal, match="control flow"):
         split(text)
+
+
+def test_interpreted():
+    """With triton at hand the real kernels run, in its interpreter: in a process of its own."""
+    import importlib.util
+    import subprocess
+    import sys
+
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no triton")
+    names = ["branches_inference", "user_kernel_inference", "in_place_inference", "conv_backward"]
+    command = [sys.executable, os.path.join(HERE, "interpreted.py"), *names]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.count("5 runs, bitwise equal") == len(names), found.stdout
+    assert found.stdout.count("and right") == 3
