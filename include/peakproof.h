@@ -554,6 +554,12 @@ pp_status pp_caching_explain(const pp_caching_config *config, const pp_caching *
                              const pp_program *program, const pp_index *order,
                              pp_caching_causes *causes, pp_error *error);
 
+/* No order of a program whose requested peak is never below `requested` makes the model reserve
+ * less: that much must fit beside what the history holds, and segments have sizes. `history` may be
+ * NULL. */
+int64_t pp_caching_bound(const pp_caching_config *config, const pp_caching *history,
+                         int64_t requested);
+
 typedef struct pp_caching_robust_options {
   int64_t runs;             /* so many orders are tried at most; 0: the default */
   bool (*stop)(void *data); /* asked now and then, if not NULL */

@@ -117,6 +117,34 @@ pp_status pp_caching_run(pp_caching *caching, const pp_program *program, const p
   return status;
 }
 
+/* ---- A bound ---- */
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* Where the driver refuses, or is not asked beyond a limit, cached memory may go back; where it
+ * never does, what is reserved stays and grows by whole segments. */
+int64_t pp_caching_bound(const pp_caching_config *config, const pp_caching *history,
+                         int64_t requested) {
+  int64_t held = history ? history->figures.allocated : 0;
+  int64_t reserved = history ? history->figures.reserved : 0;
+  int64_t needed = requested > INT64_MAX - held ? INT64_MAX : held + requested;
+  if (config->capacity)
+    return needed;
+  int64_t missing = needed > reserved ? needed - reserved : 0;
+  int64_t unit = common_divisor(config->small_buffer, config->large_buffer);
+  if (!config->expandable_segments)
+    unit = common_divisor(unit, config->round_large);
+  int64_t units = missing / unit + (missing % unit != 0);
+  return units > (INT64_MAX - reserved) / unit ? needed : reserved + units * unit;
+}
+
 /* ---- Causes ---- */
 
 /* The peaks of an order from an empty cache, or from a copy of a history. */

@@ -246,6 +246,7 @@ static pp_status make_job(const struct cuda *cuda, const pp_planned *planned, si
     status = make_robust(cuda, job, error);
   if (status)
     return status;
+  job->out.bound = pp_caching_bound(&cuda->config, job->start, pp_plan_lower_bound(it->plan));
   pp_caching_ordered *ordered = job->out.ordered;
   ordered[job->out.orders++] = (pp_caching_ordered){.name = "original"};
   ordered[job->out.orders++] =

@@ -74,6 +74,19 @@ static void say_steps(const pp_caching_program *it, const pp_style *style) {
   }
 }
 
+static void say_bound(const pp_caching_program *it, const pp_style *style) {
+  char text[PP_BYTES_TEXT];
+  const pp_caching_ordered *last = &it->ordered[it->orders - 1];
+  if (last->causes.full < pp_program_statements(it->program))
+    return;
+  fprintf(style->file, "  %s: ", last->name);
+  if (last->causes.reserved == it->bound)
+    fputs("no order reserves less in the model\n", style->file);
+  else
+    fprintf(style->file, "no order reserves less than %s in the model\n",
+            pp_bytes_text(text, it->bound));
+}
+
 static void say_program(const pp_caching_program *it, const pp_style *style, bool named) {
   if (named) {
     pp_print(style->file, " %s", it->name);
@@ -84,6 +97,7 @@ static void say_program(const pp_caching_program *it, const pp_style *style, boo
     fputs("  the planned order is not proved optimal\n", style->file);
   if (it->tried)
     fprintf(style->file, "  robust: of %" PRId64 " orders of that requested peak\n", it->tried);
+  say_bound(it, style);
   say_full(it, style);
   say_steps(it, style);
 }
@@ -187,6 +201,7 @@ static void write_program(pp_json *json, const pp_caching_program *it) {
   pp_json_key_integer(json, ", \"lower_bound\": ", pp_plan_lower_bound(it->plan));
   pp_json_key_bool(json, ", \"optimal\": ", pp_plan_optimal(it->plan));
   pp_json_key_integer(json, ", \"tried\": ", it->tried);
+  pp_json_key_integer(json, ", \"reserved_bound\": ", it->bound);
   pp_json_text(json, ", \"orders\": [");
   for (size_t k = 0; k < it->orders; k++) {
     pp_json_text(json, k ? ",\n  " : "\n  ");

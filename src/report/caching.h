@@ -20,6 +20,7 @@ typedef struct pp_caching_program {
   size_t orders;
   pp_caching_ordered ordered[PP_CACHING_ORDERS];
   int64_t tried; /* orders that --robust ran; 0: it was not asked for */
+  int64_t bound; /* no order reserves less */
 } pp_caching_program;
 
 typedef struct pp_caching_report {

@@ -37,7 +37,7 @@ def split(line):
         return "d", words[1:]
     if words[0] == "s":
         return line, []
-    arguments = {"a": 2, "f": 1, "e": 0, "n": 1}[words[0]] + 1
+    arguments = {"a": 2, "f": 1, "e": 0, "l": 0, "n": 1}[words[0]] + 1
     if words[0] == "a" and len(words) > 3 and re.match(r"a \d+ \S+ \d+ {2,}", line):
         arguments = 4
     event = [words[0]] + [str(bytes_of(word)) for word in words[1:arguments]]

@@ -100,6 +100,7 @@ def test_figures_are_those_of_the_second_model(tool, tmp_path, name):
             empty = run(Naive(**settings), program, order["order"])
             assert order["requested"] == max([s[0] for s in empty])
             assert order["reserved"] - order["history"] == max(s[2] for s in empty)
+            assert order["reserved"] >= got["reserved_bound"]
         original, planned, robust = got["orders"]
         assert original["order"] == list(range(len(program["statements"])))
         assert planned["requested"] <= original["requested"]
@@ -128,7 +129,8 @@ def test_robust_orders_against_all_orders(tool, tmp_path, record_property):
     best = total = 0
     for _ in range(max(PROGRAMS, 10)):
         program = some_program(rng, rng.randrange(4, 6))
-        got = tool.report("--robust", write(tmp_path / "p.json", program))["programs"][0]
+        path = write(tmp_path / "p.json", program)
+        got = tool.report("--robust", path)["programs"][0]
         planned, robust = got["orders"][1:]
         least = min(
             max(step[2] for step in steps)
@@ -136,11 +138,21 @@ def test_robust_orders_against_all_orders(tool, tmp_path, record_property):
             if max(step[0] for step in steps) <= planned["requested"]
         )
         assert tuple(robust["order"]) in set(legal_orders(program))
+        assert got["reserved_bound"] <= least
         assert robust["reserved"] >= least
         total += 1
         best += robust["reserved"] == least
     record_property("robust orders that are best", f"{best} of {total}")
     assert best >= 0.9 * total
+
+
+@pytest.mark.parametrize(("seed", "most"), [(2, 18 * MIB), (174, 16 * MIB), (208, 22 * MIB)])
+def test_robust_orders_are_found(tool, tmp_path, seed, most):
+    """Programs whose planned order reserves more than it must: found once, never to be lost."""
+    path = write(tmp_path / "p.json", some_program(random.Random(seed), 12))
+    _, planned, robust = tool.report("--robust", path)["programs"][0]["orders"]
+    assert robust["reserved"] <= most < planned["reserved"]
+    assert robust["requested"] <= planned["requested"]
 
 
 def test_equal_calls_give_equal_reports(tool, tmp_path):
@@ -175,6 +187,7 @@ def test_text(tool, tmp_path):
     rows = {line[2:18].strip(): line[18:].split() for line in text.splitlines()[1:9]}
     assert rows["requested"] == [str(60 * MIB + 1000), str(30 * MIB + 2000), str(30 * MIB + 2000)]
     assert rows["= reserved"] == [str(62 * MIB), str(32 * MIB), str(32 * MIB)]
+    assert "robust: no order reserves less in the model" in text
     assert "step" in tool.cuda("--steps", path).stdout
     assert tool.cuda("-q", path).stdout == ""
 
