@@ -87,12 +87,14 @@ reproduce: $(if $(MEASURE),measure)
 	@$(or $(wildcard $(PYTHON)),python3) bench/page.py
 
 # What has a line already is skipped; AGAIN=--again measures anew what has none of this commit.
-# TRACES: a folder of bench/trace_programs.py. TORCH_PYTHON: a Python with torch and ortools.
+# TRACES: a folder of bench/trace_programs.py. TORCH_PYTHON: a Python with torch and ortools;
+# ONNX_PYTHON: one with onnx and onnxruntime.
 measure: build-bench
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/scaling $(AGAIN)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/certify $(AGAIN) $(TRACES:%=--traces %)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/width $(AGAIN)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/families $(AGAIN)
+	@$(if $(ONNX_PYTHON),PP_BUILD=$(CURDIR)/$(BUILD) $(ONNX_PYTHON) bench/redimnet $(AGAIN))
 	@$(if $(TORCH_PYTHON),PP_BUILD=$(CURDIR)/$(BUILD) $(TORCH_PYTHON) bench/peers.py $(AGAIN))
 
 # Every output that README.md shows, made again and compared.
