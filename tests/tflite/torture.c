@@ -56,7 +56,7 @@ int main(int count, char **argument) {
     else if (!strcmp(argument[i], "--to"))
       to = strtoull(argument[i + 1], NULL, 10);
     else if (!strcmp(argument[i], "--flips"))
-      some = strcmp(argument[i + 1], "all") ? FEW : FLIPS;
+      some = !strcmp(argument[i + 1], "all") ? FLIPS : !strcmp(argument[i + 1], "one") ? 1 : FEW;
     else if (!strcmp(argument[i], "--sample") && i + 2 < count) {
       sample = strtoull(argument[i + 1], NULL, 10);
       seed = strtoull(argument[++i + 1], NULL, 10);
