@@ -676,3 +676,40 @@ def test_json_is_json(tools, tmp_path):
     path = tools.save(made.branches(), tmp_path / "m.onnx")
     report = tools.plan(path)
     assert json.dumps(report) and [p["name"] for p in report["programs"]][0] == "main"
+
+
+def test_onnx_shapes_of_computed_shapes(tools, tmp_path):
+    """Shapes that onnx alone does not follow: they come from arithmetic on shapes. What would take
+    much memory is left alone."""
+    proto = model(
+        [
+            node("Shape", "x", "s"),
+            node("Unsqueeze", "x zero", "u"),
+            node("ReduceProd", "s", "p"),
+            node("ScatterND", "s at p", "t"),
+            node("Div", "t s", "q"),
+            node("Where", "yes q s", "r"),
+            node("Reshape", "u r", "y"),
+            node("Range", "from much step", "huge"),
+            node("Reshape", "x huge", "z"),
+        ],
+        [tensor("x", [4, 6])],
+        [tensor("y", ["a", "b"]), tensor("z", None)],
+        [],
+        [
+            helper.make_tensor("zero", INT64, [1], [0]),
+            helper.make_tensor("at", INT64, [1, 1], [1]),
+            helper.make_tensor("yes", TensorProto.BOOL, [2], [False, True]),
+            helper.make_tensor("from", INT64, [], [0]),
+            helper.make_tensor("much", INT64, [], [10**12]),
+            helper.make_tensor("step", INT64, [], [1]),
+        ],
+    )
+    path = tools.save(proto, tmp_path / "m.onnx")
+    assert tools.shapes(path, tmp_path / "out.onnx").returncode == 0
+    infos = {v.name: v.type.tensor_type for v in onnx.load(tmp_path / "out.onnx").graph.value_info}
+    infos |= {v.name: v.type.tensor_type for v in onnx.load(tmp_path / "out.onnx").graph.output}
+    found = {n: [d.dim_value for d in infos[n].shape.dim] for n in ("u", "p", "t", "q", "y")}
+    assert found == {"u": [1, 4, 6], "p": [1], "t": [2], "q": [2], "y": [4, 4]}
+    nodes = [onnx.load(p).graph.node for p in (path, tmp_path / "out.onnx")]
+    assert nodes[0] == nodes[1]
