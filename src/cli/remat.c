@@ -209,6 +209,16 @@ static pp_status read_cap(const pp_program *program, char *line, int64_t number,
   return status;
 }
 
+/* They would hide the rest of their line. */
+static pp_status refuse_zeros(const void *bytes, size_t size, pp_error *error) {
+  const char *zero = size ? memchr(bytes, '\0', size) : NULL;
+  if (!zero)
+    return PP_OK;
+  pp_fail(error, PP_ERROR_INPUT, "a zero byte");
+  error->offset = zero - (const char *)bytes;
+  return PP_ERROR_INPUT;
+}
+
 /* A limit that the file does not name is the general one. */
 static int read_caps(const struct remat *remat, const pp_program *program, bool several,
                      int32_t **caps) {
@@ -221,6 +231,8 @@ static int read_caps(const struct remat *remat, const pp_program *program, bool 
   int32_t *cap = *caps = pp_alloc((size_t)n, sizeof **caps);
   pp_status status =
       cap ? pp_read_file(remat->caps, &bytes, &size, &error) : pp_fail_memory(&error);
+  if (!status)
+    status = refuse_zeros(bytes, size, &error);
   if (!status && size && !(file = fmemopen(bytes, size, "r")))
     status = pp_fail_memory(&error);
   for (pp_index v = 0; !status && v < n; v++)

@@ -15,3 +15,6 @@ peakproof remat m.json --caps caps
 echo "nobody 1" > wrong
 peakproof remat m.json --caps wrong
 echo "exit $?"
+printf 'make 1\0 and more\n' > zero
+peakproof remat m.json --caps zero
+echo "exit $?"
