@@ -227,7 +227,7 @@ static int check_order(const struct verify *verify, comparison_of_models *compar
                   verify->original->name[i], k, order[i][k], verify->order[i][k]);
     pp_program_free(program);
   }
-  pp_tflite_orders_free(order, verify->original->programs);
+  pp_orders_free(order, verify->original->programs);
   return code;
 }
 

@@ -141,12 +141,6 @@ static pp_status match_all(struct comparison *comparison) {
   return check_sorted(comparison);
 }
 
-void pp_onnx_orders_free(pp_index **order, size_t programs) {
-  for (size_t i = 0; order && i < programs; i++)
-    free(order[i]);
-  free(order);
-}
-
 static pp_status find_orders(const struct comparison *comparison, pp_index ***order) {
   size_t graphs = comparison->original->graph.count;
   pp_index **found = pp_zalloc(graphs, sizeof *found);
@@ -154,7 +148,7 @@ static pp_status find_orders(const struct comparison *comparison, pp_index ***or
   for (uint32_t i = 0; complete && i < graphs; i++)
     complete = (found[i] = order_of(comparison, i));
   if (!complete) {
-    pp_onnx_orders_free(found, graphs);
+    pp_orders_free(found, graphs);
     return pp_onnx_fail_memory(comparison->error);
   }
   *order = found;
@@ -178,36 +172,6 @@ pp_status pp_onnx_compare_files(const pp_onnx *original, const pp_onnx *permuted
   return status;
 }
 
-/* ---- Legality ---- */
-
-static pp_status check_order(const pp_model *model, size_t i, const pp_index *order,
-                             const int64_t *zero, pp_error *error) {
-  pp_program *program;
-  int64_t peak;
-  pp_status status = pp_onnx_build(model, i, zero, &program, error);
-  if (status)
-    return status;
-  status = pp_simulate(program, order, &peak, NULL, NULL, error);
-  pp_program_free(program);
-  if (status && error) {
-    pp_error inner = *error;
-    pp_onnx_fail(error, status, PP_NOWHERE, "%s: %.200s", model->name[i], inner.message);
-  }
-  return status;
-}
-
-pp_status pp_onnx_check_orders(const pp_model *model, const pp_index *const *order,
-                               pp_error *error) {
-  /* The peaks of bodies do not matter for what is legal. */
-  int64_t *zero = pp_zalloc(model->programs, sizeof *zero);
-  pp_status status = zero ? PP_OK : pp_onnx_fail_memory(error);
-  for (size_t i = 0; i < model->programs && !status; i++)
-    if (order[i])
-      status = check_order(model, i, order[i], zero, error);
-  free(zero);
-  return status;
-}
-
 pp_status pp_onnx_compare(const pp_model *original, const pp_model *permuted, pp_index ***order,
                           pp_error *error) {
   if (original->format != PP_FORMAT_ONNX || permuted->format != PP_FORMAT_ONNX)
@@ -216,9 +180,9 @@ pp_status pp_onnx_compare(const pp_model *original, const pp_model *permuted, pp
   pp_status status = pp_onnx_compare_files(original->data, permuted->data, &found, error);
   if (status)
     return status;
-  status = pp_onnx_check_orders(original, (const pp_index *const *)found, error);
+  status = pp_orders_check(original, (const pp_index *const *)found, error);
   if (status)
-    pp_onnx_orders_free(found, original->programs);
+    pp_orders_free(found, original->programs);
   else
     *order = found;
   return status;

@@ -192,9 +192,6 @@ pp_status pp_onnx_splice(const pp_onnx *onnx, uint32_t *const *place, uint8_t **
 /* pp_onnx_compare but for the legality of the orders. */
 pp_status pp_onnx_compare_files(const pp_onnx *original, const pp_onnx *permuted, pp_index ***order,
                                 pp_error *error);
-/* Whether each order is a legal one of its program (NULL: the original one, which is). */
-pp_status pp_onnx_check_orders(const pp_model *model, const pp_index *const *order,
-                               pp_error *error);
 void pp_onnx_free(pp_onnx *onnx);
 
 #endif

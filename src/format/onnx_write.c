@@ -119,7 +119,7 @@ static pp_status check_output(const pp_onnx *onnx, const pp_index *const *order,
     if (order[i] &&
         memcmp(found[i], order[i], onnx->graph.items[i].statements * sizeof **found) != 0)
       status = pp_onnx_fail(&inner, PP_ERROR_INTERNAL, PP_NOWHERE, "another order than asked for");
-  pp_onnx_orders_free(found, onnx->graph.count);
+  pp_orders_free(found, onnx->graph.count);
   close_model(&model);
   if (!status || status == PP_ERROR_MEMORY)
     return status ? pp_onnx_fail_memory(error) : PP_OK;
@@ -148,7 +148,7 @@ pp_status pp_onnx_write(const pp_model *model, const pp_index *const *order, pp_
   uint32_t **place = pp_zalloc(onnx->graph.count, sizeof *place);
   pp_status status = place ? find_places(onnx, order, place, error) : pp_onnx_fail_memory(error);
   if (!status)
-    status = pp_onnx_check_orders(model, order, error);
+    status = pp_orders_check(model, order, error);
   if (!status)
     status = write_changed(onnx, order, place, write, data, error);
   free_places(onnx, place);

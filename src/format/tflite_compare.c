@@ -232,12 +232,6 @@ static pp_status compare_control(const pp_tflite *original, const pp_tflite *per
 
 /* ---- The whole ---- */
 
-void pp_tflite_orders_free(pp_index **order, size_t programs) {
-  for (size_t i = 0; order && i < programs; i++)
-    free(order[i]);
-  free(order);
-}
-
 static pp_status match_all(const pp_tflite *original, const pp_tflite *permuted, pp_index **order,
                            pp_error *error) {
   if (original->subgraphs != permuted->subgraphs)
@@ -262,37 +256,9 @@ pp_status pp_tflite_compare_files(const pp_tflite *original, const pp_tflite *pe
   pp_index **found = pp_zalloc(original->subgraphs, sizeof *found);
   status = found ? match_all(original, permuted, found, error) : fail_memory(error);
   if (status)
-    pp_tflite_orders_free(found, original->subgraphs);
+    pp_orders_free(found, original->subgraphs);
   else
     *order = found;
-  return status;
-}
-
-static pp_status check_order(const pp_model *model, size_t i, const pp_index *order,
-                             const int64_t *zero, pp_error *error) {
-  pp_program *program;
-  int64_t peak;
-  pp_status status = pp_tflite_build(model, i, zero, &program, error);
-  if (status)
-    return status;
-  status = pp_simulate(program, order, &peak, NULL, NULL, error);
-  pp_program_free(program);
-  if (status && error) {
-    pp_error inner = *error;
-    pp_tflite_fail(error, status, (size_t)inner.offset, "subgraph %zu: %.200s", i, inner.message);
-  }
-  return status;
-}
-
-pp_status pp_tflite_check_orders(const pp_model *model, const pp_index *const *order,
-                                 pp_error *error) {
-  /* The peaks of callees do not matter for what is legal. */
-  int64_t *zero = pp_zalloc(model->programs, sizeof *zero);
-  pp_status status = zero ? PP_OK : fail_memory(error);
-  for (size_t i = 0; i < model->programs && !status; i++)
-    if (order[i])
-      status = check_order(model, i, order[i], zero, error);
-  free(zero);
   return status;
 }
 
@@ -304,9 +270,9 @@ pp_status pp_tflite_compare(const pp_model *original, const pp_model *permuted, 
   pp_status status = pp_tflite_compare_files(original->data, permuted->data, &found, error);
   if (status)
     return status;
-  status = pp_tflite_check_orders(original, (const pp_index *const *)found, error);
+  status = pp_orders_check(original, (const pp_index *const *)found, error);
   if (status)
-    pp_tflite_orders_free(found, original->programs);
+    pp_orders_free(found, original->programs);
   else
     *order = found;
   return status;

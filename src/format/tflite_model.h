@@ -135,9 +135,6 @@ pp_status pp_tflite_encode_control(const pp_tflite *tflite, pp_index *const *pos
 
 /* ---- tflite_compare.c ---- */
 
-/* Whether each order is a legal one of its program (NULL: the original one, which is). */
-pp_status pp_tflite_check_orders(const pp_model *model, const pp_index *const *order,
-                                 pp_error *error);
 /* pp_tflite_compare but for the legality of the orders. */
 pp_status pp_tflite_compare_files(const pp_tflite *original, const pp_tflite *permuted,
                                   pp_index ***order, pp_error *error);

@@ -171,7 +171,7 @@ static pp_status check_output(const struct output *output) {
           pp_tflite_fail(&inner, PP_ERROR_INTERNAL, PP_NOWHERE, "another order than asked for");
   }
   if (!status)
-    pp_tflite_orders_free(order, output->tflite->subgraphs);
+    pp_orders_free(order, output->tflite->subgraphs);
   for (size_t i = 0; model.name && i < model.programs; i++)
     free(model.name[i]);
   free(model.name);
@@ -207,7 +207,7 @@ pp_status pp_tflite_write(const pp_model *model, const pp_index *const *order, p
   pp_status status = output.position
                          ? find_positions(&output)
                          : pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-  if (!status && output.changed && !(status = pp_tflite_check_orders(model, order, error)))
+  if (!status && output.changed && !(status = pp_orders_check(model, order, error)))
     status = make_output(&output);
   if (!status && !write(output.changed ? output.bytes : model->bytes,
                         output.changed ? output.size : model->size, data))

@@ -55,7 +55,7 @@ static int flip_all(const pp_model *original, const pp_model *permuted) {
       if (!pp_tflite_compare(original, model, &order, &error)) {
         printf("bit %zu of byte %zu makes no difference\n", bit % 8, bit / 8);
         bad = 1;
-        pp_tflite_orders_free(order, original->programs);
+        pp_orders_free(order, original->programs);
       }
       pp_model_free(model);
     }
@@ -73,7 +73,7 @@ static int compare(const pp_model *original, const pp_model *permuted, bool flip
     return 1;
   }
   print_orders(original, order);
-  pp_tflite_orders_free(order, original->programs);
+  pp_orders_free(order, original->programs);
   return flip ? flip_all(original, permuted) : 0;
 }
 

@@ -115,7 +115,7 @@ static void check_written(const pp_model *model, pp_index *const *order, const s
   for (size_t i = 0; i < model->programs; i++)
     REQUIRE(!memcmp(found[i], order[i], statements[i] * sizeof(pp_index)),
             "program %zu: another order", i);
-  pp_tflite_orders_free(found, model->programs);
+  pp_orders_free(found, model->programs);
   pp_model_free(written);
 }
 
