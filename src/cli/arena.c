@@ -34,6 +34,9 @@ static const char help[] =
     "                            whose arena is smaller; the outputs are in that order\n"
     "      --certificate DIR     with --reorder: write the proof of each program's peak "
     "(peakproof plan)\n"
+    "      --ordered FILE        with --reorder: write the model in that order, without offsets, "
+    "for\n"
+    "                            peakproof verify\n"
     "      --program NAME        this program, where the model has several (not with tflm)\n"
     "      --budget SIZE         exit with 1 if the arena is larger than SIZE\n"
     "      --node-limit N        let the exact search visit at most N nodes\n"
@@ -56,7 +59,7 @@ struct job {
 
 struct arena {
   pp_common common;
-  const char *path, *output, *header, *svg, *scratch_path, *certificate;
+  const char *path, *output, *header, *svg, *scratch_path, *certificate, *ordered;
   enum runtime runtime;
   int64_t alignment, node_limit;
   pp_budget budget;
@@ -83,6 +86,7 @@ enum {
   OPTION_SVG,
   OPTION_REORDER,
   OPTION_CERTIFICATE,
+  OPTION_ORDERED,
   OPTION_PROGRAM,
   OPTION_BUDGET,
   OPTION_NODES,
@@ -98,6 +102,7 @@ static const struct option options[] = {
     {"svg", required_argument, NULL, OPTION_SVG},
     {"reorder", no_argument, NULL, OPTION_REORDER},
     {"certificate", required_argument, NULL, OPTION_CERTIFICATE},
+    {"ordered", required_argument, NULL, OPTION_ORDERED},
     {"program", required_argument, NULL, OPTION_PROGRAM},
     {"budget", required_argument, NULL, OPTION_BUDGET},
     {"node-limit", required_argument, NULL, OPTION_NODES},
@@ -142,6 +147,9 @@ static int own_option(int option, void *data) {
     return -1;
   case OPTION_CERTIFICATE:
     arena->certificate = optarg;
+    return -1;
+  case OPTION_ORDERED:
+    arena->ordered = optarg;
     return -1;
   case OPTION_PROGRAM:
     arena->common.plan.only = optarg;
@@ -375,23 +383,31 @@ static bool collect(const void *bytes, size_t size, void *data) {
   return true;
 }
 
-/* The model with its programs in the planned orders, as if it had been read so. */
-static pp_status permute_model(struct arena *arena) {
-  const pp_read_options how = {arena->common.dimensions, arena->common.dimension};
+/* The model as it was given, in the chosen orders. */
+static pp_status write_ordered(const struct arena *arena, pp_write *write, void *data,
+                               pp_error *error) {
   const pp_model *given = arena->given;
   const pp_index **order = pp_zalloc(given->programs, sizeof *order);
-  struct text text = {0};
   if (!order)
-    return pp_fail_memory(&arena->error);
-  for (size_t i = 0; i < given->programs; i++) {
-    const pp_planned_program *it = &arena->planned.program[i];
-    if (!it->plan)
-      continue;
-    order[i] = pp_plan_order(it->plan);
-    renumber_scratch(arena, i, order[i], pp_program_statements(it->program));
-  }
-  pp_status status = pp_model_write(given, order, collect, &text, &arena->error);
+    return pp_fail_memory(error);
+  for (size_t i = 0; i < given->programs; i++)
+    if (arena->planned.program[i].plan)
+      order[i] = pp_plan_order(arena->planned.program[i].plan);
+  pp_status status = pp_model_write(given, order, write, data, error);
   free(order);
+  return status;
+}
+
+/* Makes that the model, as if it had been read so. */
+static pp_status permute_model(struct arena *arena) {
+  const pp_read_options how = {arena->common.dimensions, arena->common.dimension};
+  struct text text = {0};
+  for (size_t i = 0; i < arena->given->programs; i++) {
+    const pp_planned_program *it = &arena->planned.program[i];
+    if (it->plan)
+      renumber_scratch(arena, i, pp_plan_order(it->plan), pp_program_statements(it->program));
+  }
+  pp_status status = write_ordered(arena, collect, &text, &arena->error);
   if (status) {
     free(text.bytes);
     return status;
@@ -427,6 +443,8 @@ static pp_status refine_all(struct arena *arena) {
 /* Plans the model, and goes on with it in an order of lowest peak. */
 static int reorder(struct arena *arena) {
   arena->given = arena->model;
+  if (arena->ordered && !arena->model->operations->write)
+    return pp_usage_error("arena", "models of this format cannot be written: leave out --ordered");
   int code = pp_plan_model(arena->model, &arena->common, &arena->planned);
   if (code)
     return code;
@@ -617,10 +635,12 @@ static pp_status write_csv(const struct job *job, pp_output *output, pp_error *e
   return written ? PP_OK : pp_fail(error, PP_ERROR_IO, "the offsets could not be written");
 }
 
-enum kind { WRITE_OUTPUT, WRITE_HEADER, WRITE_SVG };
+enum kind { WRITE_OUTPUT, WRITE_HEADER, WRITE_SVG, WRITE_ORDERED };
 
 static pp_status write_kind(const struct arena *arena, const pp_arena_report *report,
                             enum kind kind, pp_output *output, pp_error *error) {
+  if (kind == WRITE_ORDERED)
+    return write_ordered(arena, pp_output_write, output, error);
   if (kind == WRITE_HEADER)
     return pp_report_arena_header(report, pp_output_write, output, error);
   if (kind == WRITE_SVG)
@@ -693,6 +713,8 @@ static int finish(const struct arena *arena) {
   if (!code)
     code = write_file(arena, &report, WRITE_OUTPUT, arena->output);
   if (!code)
+    code = write_file(arena, &report, WRITE_ORDERED, arena->ordered);
+  if (!code)
     code = write_file(arena, &report, WRITE_HEADER, arena->header);
   if (!code)
     code = write_file(arena, &report, WRITE_SVG, arena->svg);
@@ -724,11 +746,13 @@ int pp_verb_arena(int argc, char **argv) {
   if (code != -1)
     return code;
   arena.path = argv[optind];
-  if (arena.certificate && !arena.reorder)
-    return pp_usage_error("arena", "--certificate is of the order that --reorder chooses");
+  if ((arena.certificate || arena.ordered) && !arena.reorder)
+    return pp_usage_error("arena", "--%s is of the order that --reorder chooses",
+                          arena.certificate ? "certificate" : "ordered");
   const pp_place place[] = {{"MODEL", arena.path, PP_PLACE_MODEL},
                             {"--scratch", arena.scratch_path, PP_PLACE_INPUT},
                             {"-o", arena.output, PP_PLACE_OUTPUT},
+                            {"--ordered", arena.ordered, PP_PLACE_OUTPUT},
                             {"--c-header", arena.header, PP_PLACE_OUTPUT},
                             {"--svg", arena.svg, PP_PLACE_OUTPUT},
                             {"--certificate", arena.certificate, PP_PLACE_DIRECTORY}};

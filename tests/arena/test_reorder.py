@@ -111,6 +111,18 @@ def test_file_is_in_that_order(tool, tmp_path):
     assert flatbuffer.plan(out.read_bytes())
 
 
+def test_the_order_is_tied_to_its_proof(tool, tmp_path):
+    model, proof = some_model("gap_ring"), tmp_path / "proof"
+    ordered, out, again = (tmp_path / f"{name}.tflite" for name in ("ordered", "out", "again"))
+    more = ["--ordered", ordered, "--certificate", proof]
+    tool.run(model, "--reorder", "-o", out, *more)
+    command = [tool.peakproof, "verify", "--require-optimal", model, ordered, proof]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    # The planned file is that one with offsets.
+    tool.run(ordered, "-o", again)
+    assert again.read_bytes() == out.read_bytes()
+
+
 def test_scratch_follows_its_operator(tool, tmp_path):
     model, table = some_model("gap_ring"), tmp_path / "scratch.csv"
     order = tool.report(model, "--reorder")["orders"][0]["order"]
@@ -125,5 +137,6 @@ def test_usage(tool, tmp_path):
     table = tmp_path / "in.csv"
     table.write_text("id,lower,upper,size\na,0,4,3\n")
     tool.run(JOINT, "--runtime", 1, "--certificate", tmp_path / "proof", code=64)
+    tool.run(JOINT, "--runtime", 1, "--ordered", tmp_path / "ordered.json", code=64)
     tool.run(table, "--reorder", code=64)
     assert not (tmp_path / "proof").exists()
