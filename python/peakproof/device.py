@@ -74,6 +74,7 @@ class Requested:
         self.index = index
 
     def start(self):
+        self._count("current")  # raises if it cannot: before anything is to be undone
         self._collect = gc.isenabled()
         gc.disable()
         self._base = self._count("current")

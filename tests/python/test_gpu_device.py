@@ -1,5 +1,6 @@
 """CUDA programs on a device that is not there (fake_cuda.py): measured, compared, decided."""
 
+import gc
 import glob
 import os
 import random
@@ -245,6 +246,7 @@ REFUSALS = [
 def test_refused(name, answer, reason, fake, monkeypatch):
     monkeypatch.setattr(torch.cuda, name, answer)
     assert reason in refused(fake)
+    assert gc.isenabled()
 
 
 def test_cuda_graphs_are_refused(fake):
