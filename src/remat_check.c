@@ -192,16 +192,44 @@ static pp_status compare_ends(struct check *check) {
   return b->m < a->m ? fail_check(check, "a storage is missing", b->m) : PP_OK;
 }
 
-/* The pairs of `order` hold between first runs, and what is in them runs once. */
+static int compare_keys(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* The pairs of `order` as sorted keys, in the original's statements. NULL when out of memory. */
+static int64_t *sorted_pairs(const struct machine *machine, size_t *pairs) {
+  const pp_index *pair, *statement = machine->statement;
+  *pairs = pp_program_orders(machine->program, &pair);
+  int64_t *key = pp_alloc(*pairs, sizeof *key);
+  for (size_t i = 0; key && i < *pairs; i++) {
+    pp_index u = pair[2 * i], v = pair[2 * i + 1];
+    key[i] = (int64_t)(statement ? statement[u] : u) << 32 | (statement ? statement[v] : v);
+  }
+  if (key && *pairs)
+    qsort(key, *pairs, sizeof *key, compare_keys);
+  return key;
+}
+
+/* The pairs of `order` are there, and what is in them runs once. More pairs do no harm: a file that
+ * is read again may have them, where a copy lacks the path that made one needless. */
 static pp_status check_orders(struct check *check) {
-  const pp_index *pair, *other;
-  size_t pairs = pp_program_orders(check->machine[0].program, &pair);
-  if (pp_program_orders(check->machine[1].program, &other) != pairs)
-    return fail_check(check, "order pairs are missing", 0);
-  for (size_t i = 0; i < 2 * pairs; i++)
-    if (check->machine[1].statement[other[i]] != pair[i] || check->runs[pair[i]] != 1)
-      return fail_check(check, "an order pair names another statement", pair[i]);
-  return PP_OK;
+  size_t pairs, others, at = 0;
+  int64_t *key = sorted_pairs(&check->machine[0], &pairs);
+  int64_t *other = sorted_pairs(&check->machine[1], &others);
+  pp_status status = key && other ? PP_OK : pp_fail_memory(check->error);
+  for (size_t i = 0; !status && i < pairs; i++) {
+    pp_index u = (pp_index)(key[i] >> 32), v = (pp_index)(key[i] & INT32_MAX);
+    while (at < others && other[at] < key[i])
+      at++;
+    if (at == others || other[at] != key[i])
+      status = fail_check(check, "an order pair is missing", u);
+    else if (check->runs[u] != 1 || check->runs[v] != 1)
+      status = fail_check(check, "a statement of an order pair runs twice", u);
+  }
+  free(key);
+  free(other);
+  return status;
 }
 
 pp_status pp_remat_check(const pp_program *original, const pp_program *rewritten,
