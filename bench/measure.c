@@ -9,7 +9,7 @@
  * Everything runs in one thread. Seconds are those of the processor (user and system), the mean
  * over the repeats: a busy machine does not change them much. That clock ticks slowly on some
  * systems: what takes less than 0.03 s of it in all goes by the wall clock, the shortest of the
- * repeats, which end after 3 s of the processor. */
+ * repeats, which end after 1 s of the processor. */
 #include <inttypes.h>
 #include <sha2.h>
 #include <stdio.h>
@@ -225,7 +225,7 @@ static int measure(const char *path, const struct settings *settings) {
   long before = memory();
   int made = 0;
   double begin = now().processor;
-  for (; made < settings->repeats && now().processor - begin < 3; made++)
+  for (; made < settings->repeats && now().processor - begin < 1; made++)
     if (once(path, settings, times + made, &about, &error)) {
       fprintf(stderr, "%s: %s\n", path, error.message);
       free(times);
