@@ -249,7 +249,8 @@ def certified(results):
         f"{seconds(statistics.median(times))}, maximum {seconds(max(times))}: processor seconds of "
         "planning and writing the certificate, planning limited to 10 s, each certificate verified "
         "by `peakproof-check` (those of the corpus were proved in its session, and their "
-        "certificates not checked again here). An operator trace is what eager PyTorch executes for a public architecture, recorded on the "
+        "certificates not checked again here). An operator trace is what eager PyTorch executes "
+        "for a public architecture, recorded on the "
         "meta device by `bench/trace_programs.py`; the published value is about Inductor's wrapper "
         "graphs only.\n\n" + table(head, rows)
     )
