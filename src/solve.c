@@ -8,8 +8,9 @@
 #include "search.h"
 #include "trap.h"
 
-/* States that one exploration may hold unless the caller says otherwise. */
-static const int64_t default_states = 1 << 20;
+/* States that one exploration may hold unless the caller says otherwise: at least so many, and some
+ * for each statement. */
+enum { STATES = 1 << 20, STATES_EACH = 16 };
 
 enum {
   LOWEST_TRIES = 4,   /* levels tried one after the other, each the lowest possible */
@@ -216,8 +217,10 @@ static pp_status bisect(struct solver *solver, int64_t budget, int64_t limit, pp
 
 static pp_status search(struct solver *solver, pp_error *error) {
   pp_plan *plan = solver->plan;
-  int64_t limit = solver->options->state_limit > 0 ? solver->options->state_limit : default_states;
-  int64_t budget = 4096 + 8 * (int64_t)solver->program->n; /* room for one way without a commit */
+  int64_t limit = solver->options->state_limit, n = solver->program->n;
+  if (limit <= 0)
+    limit = STATES_EACH * n > STATES ? STATES_EACH * n : STATES;
+  int64_t budget = 4096 + 8 * n; /* room for one way without a commit */
   pp_status status = PP_OK;
   for (bool more = true; more && !status && plan->searched < plan->peak && !should_stop(solver);) {
     more = budget < limit;
