@@ -236,6 +236,17 @@ bool pp_cut_largest(struct pp_cut *cut, bool *member, int64_t *value) {
   return true;
 }
 
+bool pp_cut_members(struct pp_cut *cut, bool *member) {
+  if (!pp_flow_largest_cut(&cut->flow))
+    return false;
+  for (size_t i = 0; i < cut->statements.count; i++) {
+    pp_index u = cut->statements.items[i];
+    if (cut->node[u] >= 0 && cut->flow.nodes.items[cut->node[u]].level >= 0)
+      member[u] = true;
+  }
+  return true;
+}
+
 static bool push_token(struct pp_chains *chains, pp_index token) {
   if (!PP_ROOM(&chains->tokens))
     return false;

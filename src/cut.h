@@ -40,6 +40,9 @@ static inline bool pp_cut_is_free(const struct pp_cut *cut, pp_index u) {
  * some value that is at least `target` (and the flow that shows it). With `exact` false, also some
  * value below `target` that is at least the minimum, when the minimum is below. */
 bool pp_cut_value(struct pp_cut *cut, pp_index v, int64_t target, bool exact, int64_t *value);
+/* After an exact pp_cut_value below its target: marks the free statements of a set S that has the
+ * value (others are left alone). */
+bool pp_cut_members(struct pp_cut *cut, bool *member);
 /* After pp_cut_begin and pp_cut_add: the free statements that belong to the largest S with the
  * smallest M(S) are marked in `member` (indexed by statement; others are left alone). */
 bool pp_cut_largest(struct pp_cut *cut, bool *member, int64_t *value);

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "heuristic.h"
 #include "plan.h"
+#include "repair.h"
 #include "search.h"
 #include "trap.h"
 
@@ -149,6 +150,15 @@ static pp_status prove_by_traps(struct solver *solver, pp_error *error) {
   return status == PP_ERROR_MEMORY ? pp_fail_memory(error) : PP_OK; /* else: stopped in time */
 }
 
+static pp_status repair(struct solver *solver, pp_error *error) {
+  pp_plan *plan = solver->plan;
+  struct pp_view view = pp_view_of(solver->program, false);
+  memcpy(solver->spare, plan->order, (size_t)solver->program->n * sizeof *plan->order);
+  if (!pp_repair_order(view, solver->spare, plan->searched, should_stop, solver))
+    return pp_fail_memory(error);
+  return offer(solver, error);
+}
+
 /* ---- Search ---- */
 
 /* The search's commits are where later ones begin. */
@@ -173,6 +183,8 @@ static pp_status search_at(struct solver *solver, int64_t level, int64_t budget,
     status = offer(solver, error);
     if (!status && plan->peak > level)
       status = pp_fail(error, PP_ERROR_INTERNAL, "the search's order is above its level");
+    if (!status && plan->searched < plan->peak)
+      status = repair(solver, error);
   } else if (*result == PP_SEARCH_INFEASIBLE) {
     int64_t bound = search->proved.bound < plan->peak ? search->proved.bound : plan->peak;
     if (bound > plan->searched)
@@ -272,6 +284,8 @@ static pp_status solve(struct solver *solver, pp_error *error) {
     status = try_greedy(solver, reverse, error);
   if (!status && plan->bound < plan->peak)
     status = prove_by_traps(solver, error);
+  if (!status && plan->bound < plan->peak)
+    status = repair(solver, error);
   if (!status && plan->bound < plan->peak)
     status = search(solver, error);
   prove_by_search(solver);

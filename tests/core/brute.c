@@ -16,6 +16,7 @@
 #include "../oracle/oracle.h"
 #include "checker.h"
 #include "format/model.h"
+#include "repair.h"
 
 struct tally {
   long programs, failed, optimal, proof[PP_PROOF_SEARCH + 1];
@@ -137,6 +138,23 @@ static void compare(const oracle_program *p, const pp_program *program, const pp
     fail(tally, seed, "the searched bound", pp_plan_searched_bound(plan), optimum);
 }
 
+/* Repairs the original order, forward and backward: it stays legal and gets no dearer. */
+static void check_repair(const oracle_program *p, const pp_program *program, uint64_t seed,
+                         struct tally *tally) {
+  int64_t before = oracle_peak(p, NULL), optimum = oracle_optimum(p, NULL), peak;
+  for (int reverse = 0; reverse < 2; reverse++) {
+    pp_index order[ORACLE_MAX];
+    pp_error error;
+    struct pp_view view = pp_view_of(program, reverse);
+    for (int i = 0; i < p->n; i++)
+      order[i] = reverse ? p->n - 1 - i : i;
+    if (!pp_repair_order(view, order, 0, NULL, NULL) || pp_peak(view, order, &peak, &error))
+      fail(tally, seed, "a repaired order", -1, 0);
+    else if (peak > before || peak < optimum)
+      fail(tally, seed, "the peak of a repaired order", peak, before);
+  }
+}
+
 /* Returns whether a certificate was written. */
 static bool one(uint64_t seed, int statements, bool write, struct tally *tally) {
   oracle_program *p = oracle_random(seed, statements);
@@ -149,6 +167,7 @@ static bool one(uint64_t seed, int statements, bool write, struct tally *tally) 
   if (!write) {
     compare(p, program, plan, seed, tally);
     check_certificate(program, plan, seed, tally);
+    check_repair(p, program, seed, tally);
   }
   tally->programs++;
   tally->optimal += pp_plan_optimal(plan);
