@@ -208,10 +208,8 @@ static int compare_touches(const void *a, const void *b) {
   return (x->statement > y->statement) - (x->statement < y->statement);
 }
 
-/* The statements that touch one piece of state keep their order. */
-static pp_status add_chains(struct build *build) {
-  size_t count = build->touches.count;
-  struct touch *touch = build->touches.items;
+/* Statements with the same token keep their order. */
+static pp_status add_chain_of(struct build *build, struct touch *touch, size_t count) {
   pp_status status = PP_OK;
   if (count)
     qsort(touch, count, sizeof *touch, compare_touches);
@@ -220,6 +218,11 @@ static pp_status add_chains(struct build *build) {
       status = pp_program_add_order(build->program, touch[i - 1].statement, touch[i].statement,
                                     build->error);
   return status;
+}
+
+/* The statements that touch one piece of state keep their order. */
+static pp_status add_chains(struct build *build) {
+  return add_chain_of(build, build->touches.items, build->touches.count);
 }
 
 static pp_status add_control(struct build *build) {
@@ -231,11 +234,28 @@ static pp_status add_control(struct build *build) {
   return status;
 }
 
+/* Entries of the vector that are one table cannot be told apart once they are permuted: they keep
+ * their order. */
+static pp_status add_twins(struct build *build) {
+  size_t count = build->subgraph->operators.count;
+  struct touch *twin = pp_alloc(count, sizeof *twin);
+  if (!twin)
+    return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+  for (size_t i = 0; i < count; i++)
+    twin[i] = (struct touch){
+        .token = (uint32_t)pp_tflite_at(build->tflite, build->subgraph->operators, (uint32_t)i),
+        .statement = (pp_index)i};
+  pp_status status = add_chain_of(build, twin, count);
+  free(twin);
+  return status;
+}
+
 static pp_status fill(struct build *build) {
   pp_status status = make_storages(build);
   for (uint32_t i = 0; i < build->subgraph->operators.count && !status; i++)
     status = add_statement(build, i);
-  if (status || (status = add_chains(build)) || (status = add_control(build)))
+  if (status || (status = add_chains(build)) || (status = add_twins(build)) ||
+      (status = add_control(build)))
     return status;
   return pp_program_finish(build->program, build->error);
 }

@@ -5,6 +5,7 @@ import struct
 
 import flat
 import pytest
+from conftest import ROOT
 from flat import Model, String, Table, Vector, objects
 
 
@@ -494,3 +495,12 @@ def test_torture_sample(tools, model):
     done = tools.run(tools.torture, model, "--sample", 160, 1)
     assert done.returncode == 0, done.stderr
     assert "refused" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests/data/tflite/found").iterdir()), ids=lambda path: path.stem
+)
+def test_found_by_fuzzing(tools, tmp_path, path):
+    """What once broke a promise is permuted now, or refused."""
+    for seed in range(20):
+        tools.permute(path, seed, tmp_path / "permuted.tflite")
