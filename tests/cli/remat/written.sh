@@ -1,14 +1,4 @@
-cat > m.json <<'END'
-{"peakproof": 1, "name": "late",
- "statements": [
-  {"name": "make", "reads": [0], "writes": [1], "overwrites": [1], "macs": 5, "pure": true},
-  {"name": "early", "reads": [1], "writes": [2], "overwrites": [2], "macs": 1000, "pure": true},
-  {"name": "wide", "work": 20, "reads": [2], "writes": [3], "overwrites": [3], "macs": 1000, "pure": true},
-  {"name": "late", "reads": [1, 3], "writes": [4], "overwrites": [4], "macs": 1000, "pure": true}],
- "storages": [
-  {"name": "in", "bytes": 1, "live_in": true}, {"name": "x", "bytes": 10}, {"name": "y", "bytes": 1},
-  {"name": "z", "bytes": 1}, {"name": "out", "bytes": 1, "live_out": true}]}
-END
+cp $DATA/remat/late.json m.json
 peakproof remat m.json --target 23 -o out.json --certificate proof
 peakproof-check proof/late.json proof/late.cert
 peakproof plan out.json
