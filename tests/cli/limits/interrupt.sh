@@ -1,5 +1,5 @@
 # Ctrl-C: the best so far is written, the report says so, exit code 130.
-cp $DATA/programs/hard/rand300_2.json p.json
+$PYTHON $DATA/../cli/limits/endless.py >p.json
 $PYTHON - <<END
 import signal, subprocess, time
 process = subprocess.Popen(

@@ -1,5 +1,5 @@
 # On a terminal, after a second; not with --quiet, not on a dumb one, not into a file.
-cp $DATA/programs/hard/rand300_2.json p.json
+$PYTHON $DATA/../cli/limits/endless.py >p.json
 cat >terminal.py <<'END'
 import os, pty, sys
 pid, terminal = pty.fork()

@@ -1,4 +1,4 @@
-cp $DATA/programs/hard/rand300_2.json p.json
+$PYTHON $DATA/../cli/limits/endless.py >p.json
 begin=$(date +%s%N)
 peakproof plan p.json --time-limit 0.5 -q
 echo "exit $?"
