@@ -1,5 +1,6 @@
-/* torture MODEL [--from BYTE] [--to BYTE] [--flips all] [--repeats] [--sample N SEED] - hostile
- * ONNX files. torture MODEL --cut OUT - the model with the data of its tensors cut to a few bytes.
+/* torture MODEL [--from BYTE] [--to BYTE] [--flips one|few|all] [--repeats] [--sample N SEED] -
+ * hostile ONNX files. torture MODEL --cut OUT - the model with the data of its tensors cut to a few
+ * bytes.
  *
  * Every byte of MODEL's structure (all but the data of tensors) takes other values, and MODEL is
  * cut short at every length up to 4 KiB; each such file goes through all that peakproof does
@@ -232,8 +233,12 @@ static void try_all(struct torture *torture) {
     if (at < CUTS && !torture->repeats)
       try(torture, at, at);
     for (int which = 0; which < flips_of(torture, at); which++)
-      flip(torture, at, (torture->structure[at] & ~REPEAT) == TEXT ? (int)(at % FEW) : which);
+      flip(torture, at, flips_of(torture, at) == 1 ? (int)(at % FEW) : which);
   }
+}
+
+static int flips_called(const char *name) {
+  return !strcmp(name, "one") ? 1 : strcmp(name, "all") ? FEW : FLIPS;
 }
 
 static bool parse(int count, char **argument, struct torture *torture) {
@@ -244,7 +249,7 @@ static bool parse(int count, char **argument, struct torture *torture) {
     else if (!strcmp(argument[i], "--to") && left)
       torture->to = strtoull(argument[++i], NULL, 10);
     else if (!strcmp(argument[i], "--flips") && left)
-      torture->flips = strcmp(argument[++i], "all") ? FEW : FLIPS;
+      torture->flips = flips_called(argument[++i]);
     else if (!strcmp(argument[i], "--repeats"))
       torture->repeats = true;
     else if (!strcmp(argument[i], "--cut") && left)
