@@ -1,5 +1,6 @@
 """batch: one line a model; a failure stops nothing; killed and resumed, it loses nothing."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -68,20 +69,49 @@ def test_changed(peakproof, tmp_path):
     assert [json.loads(line)["model"] for line in added] == [str(models / "m03.json")]
 
 
+@contextlib.contextmanager
+def endless():
+    """A model that never ends (a FIFO would be refused): its path, and the descriptor to pass."""
+    reading, writing = os.pipe()
+    try:
+        yield f"/dev/fd/{reading}", reading
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def wait_for_lines(process, out, count):
+    """Waits until a batch that is to go on has written so many whole lines."""
+    while not out.exists() or out.read_text().count("\n") < count:
+        assert process.poll() is None, "it has ended"
+        time.sleep(0.001)
+
+
+def kill_again_and_again(peakproof, tmp_path, models, out, counts, half):
+    """Kills a batch each time that `out` has so many lines more, and leaves half a line if told.
+
+    Its first model never ends: no machine is so fast that there is nothing left to kill."""
+    with endless() as (path, descriptor):
+        listed = tmp_path / "killed.list"
+        listed.write_text("".join(f"{model}\n" for model in (path, *models)))
+        command = [peakproof.path, "batch", "--jobs", "2", "--jsonl", out, listed]
+        for i, count in enumerate(counts):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, pass_fds=(descriptor,))
+            wait_for_lines(process, out, count)
+            time.sleep(0.001 * i)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+            if half:
+                with open(out, "a") as file:
+                    file.write('{"model": "half')
+
+
 def test_killed(peakproof, tmp_path):
     """Killed again and again at any time, and with a line half written."""
     models, out = folder(tmp_path, 40), tmp_path / "out.jsonl"
-    command = [peakproof.path, "batch", "--jobs", "2", "--jsonl", out, models]
-    killed = 0
-    for i in range(8):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        time.sleep(0.01 + 0.01 * i)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
-        with open(out, "a") as file:
-            file.write('{"model": "half')
-    assert killed
+    each = sorted(models.rglob("*.json"))
+    out.touch()
+    kill_again_and_again(peakproof, tmp_path, each, out, range(0, 40, 5), half=True)
     peakproof("batch", "--jobs", "2", "--jsonl", out, models, code=65)
     assert len(lines(out)) == 42
 
@@ -90,51 +120,31 @@ def test_killed(peakproof, tmp_path):
 def test_killed_corpus(peakproof, tmp_path):
     """The corpus's .tflite files, killed after every few models (`shared` does all of it)."""
     models, out = Path(os.environ["PEAKPROOF_SHARED"]) / "models/tflite", tmp_path / "out.jsonl"
-    command = [peakproof.path, "batch", "--jobs", "2", "--jsonl", out, models]
-    killed = 0
-    for done in range(8, 48, 8):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        while process.poll() is None and (not out.exists() or out.read_text().count("\n") < done):
-            time.sleep(0.001)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
-    assert killed
+    each = sorted(models.glob("*.tflite"))
+    kill_again_and_again(peakproof, tmp_path, each, out, range(8, 48, 8), half=False)
     peakproof("batch", "--jobs", "2", "--jsonl", out, models)
-    assert sorted(lines(out)) == sorted(map(str, models.glob("*.tflite")))
+    assert sorted(lines(out)) == list(map(str, each))
 
 
 def test_child_killed(peakproof, tmp_path):
     """The end of one process is a failed model, not the end of the batch."""
-    models = tmp_path / "models"
-    models.mkdir()
-    reading, writing = os.pipe()  # a model that never ends; a FIFO would be refused
-    for name in "bc":
-        chain(models / f"{name}.json", 10)
-    listed = tmp_path / "list"
-    listed.write_text(f"/dev/fd/{reading}\n{models}/b.json\n{models}/c.json\n")
-    process = subprocess.Popen(
-        [peakproof.path, "batch", "--jobs", "2", listed],
-        stdout=subprocess.PIPE,
-        text=True,
-        pass_fds=(reading,),
-    )
-    children = f"/proc/{process.pid}/task/{process.pid}/children"
-    for _ in range(500):
-        time.sleep(0.01)
-        with open(children) as file:
-            running = file.read().split()
-        if len(running) == 1 and process.poll() is None:
-            time.sleep(0.3)
-            break
-    with open(children) as file:
-        (child,) = file.read().split()
-    os.kill(int(child), signal.SIGKILL)
-    shown = process.communicate(timeout=60)[0]
+    listed, out = tmp_path / "list", tmp_path / "out.jsonl"
+    b, c = (chain(tmp_path / f"{name}.json", 10) for name in "bc")
+    with endless() as (path, descriptor):
+        listed.write_text(f"{path}\n{b}\n{c}\n")
+        process = subprocess.Popen(
+            [peakproof.path, "batch", "--jobs", "2", "--jsonl", out, listed],
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=(descriptor,),
+        )
+        wait_for_lines(process, out, 2)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            (child,) = file.read().split()
+        os.kill(int(child), signal.SIGKILL)
+        shown = process.communicate(timeout=60)[0]
     assert process.returncode == 65
-    os.close(reading)
-    os.close(writing)
-    assert f"/dev/fd/{reading}: ended by signal 9" in shown and "2 planned now" in shown
+    assert f"{path}: ended by signal 9" in shown and "2 planned now" in shown
 
 
 def test_one_at_a_time(peakproof, tmp_path):

@@ -37,12 +37,18 @@ const point = (part) => {
   seen.point = text("step-title");
   seen.rows = document.querySelectorAll("#largest tbody tr").length;
   seen.levers = text("levers");
-  const begin = performance.now();
-  for (let i = 0; i < 20; i++) { step = Math.floor(n * i / 20); cursor(); describe(); }
-  seen.move = (performance.now() - begin) / 20;
-  const again = performance.now();
-  paint();
-  seen.paint = performance.now() - again;
+  /* The least of several: another process may take the processor for a while. */
+  const least = (count, draw) => {
+    let found = Infinity;
+    for (let round = 0; round < 5; round++) {
+      const begin = performance.now();
+      for (let i = 0; i < count; i++) draw(i);
+      found = Math.min(found, (performance.now() - begin) / count);
+    }
+    return found;
+  };
+  seen.move = least(20, (i) => { step = Math.floor(n * i / 20); cursor(); describe(); });
+  seen.paint = least(1, paint);
   const out = document.createElement("pre");
   out.id = "seen";
   out.textContent = JSON.stringify(seen).replace(/</g, "\\\\u003c");

@@ -3,7 +3,7 @@ cp $DATA/tflite/gap_ring.tflite m.tflite
 mkfifo pipe
 echo pipe >list
 try() {
-  timeout 20 peakproof "$@"
+  timeout 100 peakproof "$@"
   echo "exit $?" >&2
 }
 for path in /dev/zero pipe; do
