@@ -89,13 +89,13 @@ class Lines:
         """Forgets (in memory) what was measured at another commit: it will be measured again."""
         self.by_key = {k: v for k, v in self.by_key.items() if v.get("commit") == commit()}
 
-    def add(self, line):
-        """Appends a line, whole or not at all."""
+    def add(self, *lines):
+        """Appends lines, all and whole or none: what belongs together is not kept by halves."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "ab", buffering=0) as file:
-            file.write((json.dumps(line) + "\n").encode())
+            file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
             os.fsync(file.fileno())
-        self.by_key[self.key(line)] = line
+        self.by_key.update((self.key(line), line) for line in lines)
 
 
 def read(path):
