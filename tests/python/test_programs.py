@@ -235,7 +235,12 @@ def test_types_and_shapes(dtype, shape, inference):
     strides=st.lists(st.integers(0, 20), min_size=4, max_size=4),
     offset=st.integers(0, 9),
 )
-@hypothesis.settings(deadline=None, max_examples=300, database=None)
+@hypothesis.settings(
+    deadline=None,
+    max_examples=300,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 def test_pieces(sizes, strides, offset):
     """Ranges hold every byte of a strided tensor, and no other unless they are too many."""
     from peakproof import profile

@@ -88,7 +88,7 @@ def wait_for_lines(process, out, count):
 
 
 def kill_again_and_again(peakproof, tmp_path, models, out, counts, half):
-    """Kills a batch whenever `out` has as many lines as one of `counts`; leaves half a line if told.
+    """Kills a batch at each of so many lines (`counts`) in `out`; leaves half a line if told.
 
     Its first model never ends: no machine is so fast that there is nothing left to kill."""
     with endless() as (path, descriptor):
