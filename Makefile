@@ -87,15 +87,20 @@ reproduce: $(if $(MEASURE),measure)
 	@$(or $(wildcard $(PYTHON)),python3) bench/page.py
 
 # What has a line already is skipped; AGAIN=--again measures anew what has none of this commit.
-# TRACES: a folder of bench/trace_programs.py. TORCH_PYTHON: a Python with torch and ortools;
-# ONNX_PYTHON: one with onnx and onnxruntime.
+# TRACES: a folder of bench/trace_programs.py. TORCH_PYTHON: a Python with torch, ortools and the
+# package (torchvision, timm and transformers for all models of the corpus); ONNX_PYTHON: one with
+# onnx and onnxruntime. Without them their steps are left out.
 measure: build-bench
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/scaling $(AGAIN)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/certify $(AGAIN) $(TRACES:%=--traces %)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/width $(AGAIN)
 	@PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/families $(AGAIN)
+	@test -z "$(AGAIN)" -a -f bench/results/caching-speed.tsv || \
+	  PP_BUILD=$(CURDIR)/$(BUILD) $(PYTHON) bench/caching
 	@$(if $(ONNX_PYTHON),PP_BUILD=$(CURDIR)/$(BUILD) $(ONNX_PYTHON) bench/redimnet $(AGAIN))
 	@$(if $(TORCH_PYTHON),PP_BUILD=$(CURDIR)/$(BUILD) $(TORCH_PYTHON) bench/peers.py $(AGAIN))
+	@$(if $(TORCH_PYTHON),$(TORCH_PYTHON) bench/inductor_corpus.py run $(AGAIN))
+	@$(if $(TORCH_PYTHON),$(TORCH_PYTHON) bench/inductor_corpus.py table)
 
 # Every output that README.md shows, made again and compared.
 readme: build build-bench $(VENV)/.demo
