@@ -543,18 +543,30 @@ def test_deep_calls(kit):
     assert output.read_bytes() == model.bytes()
 
 
+def least_seconds(call):
+    """How long a call takes: the least of three, as others may take the processor for a while."""
+    found = []
+    for _ in range(3):
+        begin = time.monotonic()
+        call()
+        found.append(time.monotonic() - begin)
+    return min(found)
+
+
 def test_wide_calls(kit):
     """Operators that choose among all of thousands of subgraphs do not cost their square."""
-    model = Model()
-    graph = model.subgraph("main")
-    count = 3000
-    for _ in range(50):
-        graph.operator(flat.CASE, [], [], **flat.options2(23, Vector(range(1, count + 1))))
-    for i in range(count):
-        identity(model, None, 1 + i % 7)
-    begin = time.monotonic()
-    kit.tools.permute(kit.write(model), 1, kit.folder / "out.tflite")
-    assert time.monotonic() - begin < 20
+
+    def seconds(count):
+        model = Model()
+        graph = model.subgraph("main")
+        for _ in range(50):
+            graph.operator(flat.CASE, [], [], **flat.options2(23, Vector(range(1, count + 1))))
+        for i in range(count):
+            identity(model, None, 1 + i % 7)
+        path = kit.write(model)
+        return least_seconds(lambda: kit.tools.permute(path, 1, kit.folder / "out.tflite"))
+
+    assert seconds(6000) < 40 * seconds(600)  # 10 are linear, 100 the square
 
 
 def test_effects_of_callees(kit):
@@ -880,18 +892,23 @@ def test_made_models(kit, name):
 
 
 def test_large(kit):
-    """100,000 operators: reading them takes well under a second (the converter writes them too)."""
-    model = Model()
-    graph = model.subgraph("main")
-    a = graph.tensor()
-    graph.inputs = [a]
-    for _ in range(100000):
-        b = graph.tensor()
-        graph.operator(flat.ADD, [a, max(a - 7, 0)], [b])
-        a = b
-    graph.outputs = [a]
-    path = kit.write(model)
-    begin = time.monotonic()
-    done = kit.tools.run(kit.tools.peakproof, "convert", path, "-o", kit.folder / "out.json")
-    assert done.returncode == 0, done.stderr
-    assert time.monotonic() - begin < 10  # sanitizers and a busy machine included
+    """The time for 100,000 operators (the converter writes them too) does not grow as a square."""
+
+    def convert(path):
+        done = kit.tools.run(kit.tools.peakproof, "convert", path, "-o", kit.folder / "out.json")
+        assert done.returncode == 0, done.stderr
+
+    def seconds(count):
+        model = Model()
+        graph = model.subgraph("main")
+        a = graph.tensor()
+        graph.inputs = [a]
+        for _ in range(count):
+            b = graph.tensor()
+            graph.operator(flat.ADD, [a, max(a - 7, 0)], [b])
+            a = b
+        graph.outputs = [a]
+        path = kit.write(model)
+        return least_seconds(lambda: convert(path))
+
+    assert seconds(100_000) < 40 * seconds(10_000)  # 10 are linear, 100 the square
