@@ -64,8 +64,8 @@ static void put_chain(struct writer *w, const struct pp_chains *chains, size_t i
   put_char(w, '\n');
 }
 
-/* T as a prefix of the order in the trap's direction, and the rest. */
-static bool put_trap(struct writer *w, const pp_plan *plan) {
+/* The line of a trap: T is a prefix of the order in the trap's direction, and the rest. */
+static bool put_trapped(struct writer *w, const pp_plan *plan) {
   const struct pp_proof *proof = &plan->proof;
   pp_index n = plan->program->n, prefix = 0;
   bool reverse = proof->kind == PP_PROOF_REVERSE_TRAP;
@@ -87,17 +87,36 @@ static bool put_trap(struct writer *w, const pp_plan *plan) {
       put_list(w, &v, 1);
   put_char(w, '\n');
   free(inside);
-  if (proof->anchors.count) {
-    put_char(w, 'b');
-    put_list(w, proof->anchors.items, proof->anchors.count);
-    put_char(w, '\n');
-  }
+  return true;
+}
+
+/* A base with its first `chains` chains, and the exits that rely on these or not. Without chains
+ * the anchors still tell a checker what all exits have in common. */
+static void put_exits(struct writer *w, const struct pp_proof *proof, bool shares, size_t chains) {
+  bool begun = false;
   for (size_t i = 0; i < proof->exits.count; i++) {
     const struct pp_exit *exit = proof->exits.items + i;
+    if (exit->shares != shares)
+      continue;
+    if (!begun && (proof->anchors.count || chains)) {
+      put_char(w, 'b');
+      put_list(w, proof->anchors.items, proof->anchors.count);
+      put_char(w, '\n');
+      for (size_t j = 0; j < chains; j++)
+        put_chain(w, &proof->chains, j);
+    }
+    begun = true;
     put_fact(w, 'e', exit->statement);
     for (size_t j = exit->begin; j < exit->end; j++)
       put_chain(w, &proof->chains, j);
   }
+}
+
+static bool put_trap(struct writer *w, const pp_plan *plan) {
+  if (!put_trapped(w, plan))
+    return false;
+  put_exits(w, &plan->proof, false, 0);
+  put_exits(w, &plan->proof, true, plan->proof.base);
   return true;
 }
 

@@ -25,6 +25,7 @@ void pp_cut_free(struct pp_cut *cut) {
   free(cut->ended_node);
   free(cut->statements.items);
   free(cut->storages.items);
+  free(cut->taken);
   pp_flow_free(&cut->flow);
 }
 
@@ -82,6 +83,11 @@ static bool never_ended(const struct pp_cut *cut, pp_index s) {
   return cut->run->left[s] > 0 || pp_ends_never(&cut->run->view, s);
 }
 
+/* What the base chains that count leave of a storage. */
+static int64_t room(const struct pp_cut *cut, pp_index s) {
+  return cut->run->view.bytes[s] - (cut->base ? cut->taken[s] : 0);
+}
+
 /* The network is built from the source outwards, node by node, in the order of creation. A storage
  * that one free statement alone accesses has that statement's node for both of its own. */
 static bool node_of_statement(struct pp_cut *cut, pp_index u, pp_index *node) {
@@ -122,7 +128,7 @@ static bool grow_from_statement(struct pp_cut *cut, pp_index u, pp_index node) {
       if (!pp_flow_arc(&cut->flow, node, other, PP_FLOW_INFINITE, -1))
         return false;
     } else if (never_ended(cut, *s) &&
-               !pp_flow_arc(&cut->flow, node, PP_FLOW_SINK, view->bytes[*s], *s))
+               !pp_flow_arc(&cut->flow, node, PP_FLOW_SINK, room(cut, *s), *s))
       return false;
   }
   return true;
@@ -132,7 +138,7 @@ static bool grow_from_begun(struct pp_cut *cut, pp_index s, pp_index node) {
   pp_index ended = PP_FLOW_SINK;
   if (!never_ended(cut, s) && !node_of_storage(cut, s, &cut->ended_node[s], &ended))
     return false;
-  return pp_flow_arc(&cut->flow, node, ended, cut->run->view.bytes[s], s);
+  return pp_flow_arc(&cut->flow, node, ended, room(cut, s), s);
 }
 
 static bool grow_from_ended(struct pp_cut *cut, pp_index s, pp_index node) {
@@ -151,7 +157,7 @@ static bool grow_from_source(struct pp_cut *cut, int64_t *capacity) {
     return false;
   for (size_t i = 0; i < cut->storages.count; i++) {
     pp_index s = cut->storages.items[i], node;
-    int64_t bytes = cut->run->view.bytes[s];
+    int64_t bytes = room(cut, s);
     if (!bytes || !surely_begun(cut, s) || never_ended(cut, s))
       continue;
     if (!node_of_storage(cut, s, &cut->ended_node[s], &node) ||
@@ -185,11 +191,47 @@ static int64_t constant_part(const struct pp_cut *cut, pp_index v) {
   return value;
 }
 
+bool pp_cut_set_base(struct pp_cut *cut, const struct pp_chains *base) {
+  cut->base = base;
+  free(cut->taken);
+  cut->taken = base ? pp_zalloc((size_t)cut->run->view.m, sizeof *cut->taken) : NULL;
+  return !base || cut->taken;
+}
+
+/* A base chain counts unless v accesses one of its storages, or one is constant for v. */
+static bool counts(const struct pp_cut *cut, const struct pp_chain *chain) {
+  for (size_t i = chain->begin; i < chain->end; i++) {
+    pp_index s = ~cut->base->tokens.items[i];
+    if (s < 0)
+      continue;
+    bool in_network = cut->seen[s] == cut->epoch;
+    if (in_network && cut->free_accessors[s] < 0)
+      return false;
+    if (never_ended(cut, s) && (!in_network || surely_begun(cut, s)))
+      return false;
+  }
+  return true;
+}
+
+/* Returns the sum of the weights. */
+static int64_t count_base(struct pp_cut *cut) {
+  int64_t sum = 0;
+  for (size_t k = 0; cut->base && k < cut->base->chains.count; k++) {
+    const struct pp_chain *chain = cut->base->chains.items + k;
+    int64_t weight = counts(cut, chain) ? chain->weight : 0;
+    sum += weight;
+    for (size_t i = chain->begin; i < chain->end; i++)
+      if (cut->base->tokens.items[i] < 0)
+        cut->taken[~cut->base->tokens.items[i]] = weight;
+  }
+  return sum;
+}
+
 bool pp_cut_value(struct pp_cut *cut, pp_index v, int64_t target, bool exact, int64_t *value) {
   int64_t capacity;
   if (!find_storages(cut, v))
     return false;
-  *value = constant_part(cut, v);
+  *value = constant_part(cut, v) + count_base(cut);
   if (*value >= target)
     return true;
   if (!grow_from_source(cut, &capacity))

@@ -22,6 +22,8 @@ struct pp_cut {
   pp_indices statements;             /* free */
   pp_indices storages;               /* that these access */
   struct pp_flow flow;
+  const struct pp_chains *base; /* or NULL: see pp_cut_set_base */
+  int64_t *taken;               /* of a storage: what a base chain that counts takes of it */
 };
 
 bool pp_cut_init(struct pp_cut *cut, const struct pp_run *run);
@@ -40,6 +42,10 @@ static inline bool pp_cut_is_free(const struct pp_cut *cut, pp_index u) {
  * some value that is at least `target` (and the flow that shows it). With `exact` false, also some
  * value below `target` that is at least the minimum, when the minimum is below. */
 bool pp_cut_value(struct pp_cut *cut, pp_index v, int64_t target, bool exact, int64_t *value);
+/* From now on v can rely on chains that are proved already (doc/certificate.md, base chains): those
+ * that count for it are part of the value, and leave their storages less room for its own. NULL:
+ * on none. The chains are the caller's. */
+bool pp_cut_set_base(struct pp_cut *cut, const struct pp_chains *base);
 /* After an exact pp_cut_value below its target: marks the free statements of a set S that has the
  * value (others are left alone). */
 bool pp_cut_members(struct pp_cut *cut, bool *member);

@@ -19,6 +19,7 @@ void pp_chains_free(struct pp_chains *chains);
 
 struct pp_exit {
   pp_index statement;
+  bool shares;       /* the base chains count for it too */
   size_t begin, end; /* its own chains */
 };
 
@@ -36,7 +37,8 @@ struct pp_proof {
   pp_index statement; /* floor: or -1 */
   /* Traps. */
   pp_indices inside;  /* T */
-  pp_indices anchors; /* of the base that all exits share */
+  pp_indices anchors; /* of the base: all exits need them */
+  size_t base;        /* its chains are the first so many */
   PP_VECTOR(struct pp_exit) exits;
   struct pp_chains chains;
   /* Search. */

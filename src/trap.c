@@ -135,8 +135,7 @@ static bool find_free(struct pp_trap *trap, pp_index v) {
   return true;
 }
 
-/* *cost := min c(S, v) over down-sets S of T that contain all ancestors of v; see pp_cut_value. */
-static bool cut(struct pp_trap *trap, pp_index v, int64_t target, bool exact, int64_t *cost) {
+bool pp_trap_cut(struct pp_trap *trap, pp_index v, int64_t target, bool exact, int64_t *cost) {
   return find_free(trap, v) && pp_cut_value(&trap->cut, v, target, exact, cost);
 }
 
@@ -175,7 +174,7 @@ pp_status pp_trap_grow(struct pp_trap *trap, int64_t level, bool (*stop)(void *)
         continue;
       if (stop && stop(data))
         return PP_ERROR_USAGE;
-      if (!cut(trap, v, level, false, &trap->cost[v]))
+      if (!pp_trap_cut(trap, v, level, false, &trap->cost[v]))
         return PP_ERROR_MEMORY;
       trap->checked[v] = trap->version;
       if (trap->cost[v] < level) {
@@ -195,7 +194,7 @@ bool pp_trap_bound(struct pp_trap *trap, int64_t *bound) {
     int64_t cost;
     if (trap->run.done[v])
       continue;
-    if (!cut(trap, v, *bound, true, &cost))
+    if (!pp_trap_cut(trap, v, *bound, true, &cost))
       return false;
     if (cost < *bound)
       *bound = cost;
@@ -216,62 +215,4 @@ pp_status pp_trap_climb(struct pp_trap *trap, int64_t level, int64_t *bound, siz
     *count = trap->members.count;
     level = *bound + 1;
   }
-}
-
-/* ---- The proof ---- */
-
-static bool prove_exit(struct pp_trap *trap, pp_index v, int64_t level, struct pp_proof *proof) {
-  struct pp_exit exit = {.statement = v, .begin = proof->chains.chains.count};
-  int64_t cost;
-  if (!cut(trap, v, level, false, &cost) || !pp_cut_chains(&trap->cut, &proof->chains))
-    return false;
-  exit.end = proof->chains.chains.count;
-  if (!PP_ROOM(&proof->exits))
-    return false;
-  proof->exits.items[proof->exits.count++] = exit;
-  return true;
-}
-
-/* The base of the certificate is what every exit needs: T without what is free for some exit. Its
- * maximal statements anchor it. */
-static bool set_anchors(struct pp_trap *trap, const bool *somewhere_free, struct pp_proof *proof) {
-  for (size_t i = 0; i < trap->members.count; i++) {
-    pp_index u = trap->members.items[i];
-    bool maximal = !somewhere_free[u];
-    PP_FOR_ROW (x, trap->run.view.successors, u)
-      maximal &= !trap->run.done[*x] || somewhere_free[*x];
-    if (!maximal)
-      continue;
-    if (!PP_ROOM(&proof->anchors))
-      return false;
-    proof->anchors.items[proof->anchors.count++] = u;
-  }
-  return true;
-}
-
-bool pp_trap_proof(struct pp_trap *trap, int64_t level, struct pp_proof *proof) {
-  *proof = (struct pp_proof){.kind = trap->run.view.reverse ? PP_PROOF_REVERSE_TRAP
-                                                            : PP_PROOF_FORWARD_TRAP,
-                             .bound = level,
-                             .statement = -1};
-  bool *somewhere_free = pp_zalloc((size_t)trap->run.view.n, sizeof *somewhere_free);
-  bool done = somewhere_free && pp_reserve((void **)&proof->inside.items, &proof->inside.capacity,
-                                           trap->members.count, sizeof *proof->inside.items);
-  if (done && trap->members.count)
-    memcpy(proof->inside.items, trap->members.items,
-           trap->members.count * sizeof *trap->members.items);
-  proof->inside.count = trap->members.count;
-  for (size_t i = 0; done && i < trap->exits.count; i++) {
-    pp_index v = trap->exits.items[i];
-    if (trap->run.done[v])
-      continue;
-    done = prove_exit(trap, v, level, proof);
-    for (size_t j = 0; done && j < trap->cut.statements.count; j++)
-      somewhere_free[trap->cut.statements.items[j]] = true;
-  }
-  done = done && set_anchors(trap, somewhere_free, proof);
-  free(somewhere_free);
-  if (!done)
-    pp_proof_free(proof);
-  return done;
 }

@@ -50,6 +50,10 @@ pp_status pp_trap_climb(struct pp_trap *trap, int64_t level, int64_t *bound, siz
 /* The smallest cost of an exit: what this trap proves. T must not be everything. */
 bool pp_trap_bound(struct pp_trap *trap, int64_t *bound);
 
+/* *cost := min c(S, v) over down-sets S of T that contain all ancestors of the exit v; see
+ * pp_cut_value. What is free for v is trap->cut.statements afterwards. */
+bool pp_trap_cut(struct pp_trap *trap, pp_index v, int64_t target, bool exact, int64_t *cost);
+
 /* The proof that no order has a peak below `level`, after pp_trap_grow(level). */
 bool pp_trap_proof(struct pp_trap *trap, int64_t level, struct pp_proof *proof);
 

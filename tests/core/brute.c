@@ -16,10 +16,11 @@
 #include "../oracle/oracle.h"
 #include "checker.h"
 #include "format/model.h"
+#include "plan.h"
 #include "repair.h"
 
 struct tally {
-  long programs, failed, optimal, proof[PP_PROOF_SEARCH + 1];
+  long programs, failed, optimal, proof[PP_PROOF_SEARCH + 1], based; /* with base chains */
 };
 
 static void fail(struct tally *tally, uint64_t seed, const char *what, int64_t found,
@@ -172,6 +173,7 @@ static bool one(uint64_t seed, int statements, bool write, struct tally *tally) 
   tally->programs++;
   tally->optimal += pp_plan_optimal(plan);
   tally->proof[pp_plan_proof(plan)]++;
+  tally->based += plan->proof.base > 0;
   pp_plan_free(plan);
   pp_program_free(program);
   oracle_free(p);
@@ -197,6 +199,7 @@ int main(int argc, char **argv) {
   printf("note: %ld of %ld certified optimal:", tally.optimal, tally.programs);
   for (pp_proof_kind kind = 0; kind <= PP_PROOF_SEARCH; kind++)
     printf(" %s %ld", pp_proof_name(kind), tally.proof[kind]);
+  printf(", base chains in %ld", tally.based);
   printf("\n%ld passed, %ld failed\n", tally.programs - (tally.failed ? tally.failed : 0),
          tally.failed);
   return tally.failed > 0;
