@@ -35,7 +35,7 @@ $(BUILD)/venv-torch/.torch: .ci/setup .ci/packages.txt .ci/requirements.txt pypr
 	@touch $@
 
 # One build directory a configuration. Where warnings are errors depends on who compiles: not for users.
-configure = test -f $@ || CC=$(or $(1),gcc) $(MESON) setup $(dir $@) $(2)
+configure = test -f $@ || TQDM_DISABLE=1 CC=$(or $(1),gcc) $(MESON) setup $(dir $@) $(2)
 $(BUILD)/release/build.ninja: | $(VENV)/.build
 	$(call configure,gcc,--buildtype=release -Dwerror=false -Dprefix=$(prefix) -Dlibdir=lib \
 	  -Dtests=false)
