@@ -139,7 +139,7 @@ def _vision():
         for name, short in BACKBONES.items()
     }
     # Where doc/inductor.md's formulas say that order gives most.
-    found["tv_deeplabv3_r50_544"] = deeplab("resnet50", 544)
+    found["tv_deeplabv3_r50_552"] = deeplab("resnet50", 552)
     found["tv_deeplabv3_mnv3_64x2"] = deeplab("mobilenet_v3_large", 64, 2)
     found["tv_deeplabv3_r50_64x2"] = deeplab("resnet50", 64, 2)
     found["tv_googlenet_224"] = classifier("googlenet", 224, aux_logits=False, init_weights=False)
