@@ -163,20 +163,10 @@ static bool start_job(struct batch *batch, struct job *job, const pp_batch_model
 
 /* ---- Lines ---- */
 
-static bool write_line(const void *bytes, size_t size, void *data) {
-  pp_batch_line *line = data;
-  if (!pp_reserve((void **)&line->text, &line->capacity, line->size + size + 1, 1))
-    return false;
-  memcpy(line->text + line->size, bytes, size);
-  line->size += size;
-  line->text[line->size] = 0;
-  return true;
-}
-
-bool pp_batch_key(const pp_batch_model *model, pp_batch_line *line) {
+bool pp_batch_key(const pp_batch_model *model, pp_collected *line) {
   pp_json json;
   line->size = 0;
-  pp_json_begin(&json, write_line, line);
+  pp_json_begin(&json, pp_collect, line);
   pp_json_key_string(&json, "{\"model\": ", model->path);
   pp_json_key_integer(&json, ", \"size\": ", model->size);
   pp_json_key_integer(&json, ", \"mtime_ns\": ", model->changed);
@@ -185,12 +175,12 @@ bool pp_batch_key(const pp_batch_model *model, pp_batch_line *line) {
 }
 
 static bool outcome_line(const pp_batch_model *model, const struct outcome *it,
-                         pp_batch_line *line) {
+                         pp_collected *line) {
   pp_json json;
   char seconds[48];
   if (!pp_batch_key(model, line))
     return false;
-  pp_json_begin(&json, write_line, line);
+  pp_json_begin(&json, pp_collect, line);
   pp_json_key_integer(&json, "\"code\": ", it->code);
   if (it->code) {
     pp_json_key_string(&json, ", \"error\": ", it->message);
@@ -210,10 +200,10 @@ static bool outcome_line(const pp_batch_model *model, const struct outcome *it,
 
 /* One write: a kill leaves at most the beginning of a line, which the next run cuts off. */
 static int add_line(struct batch *batch, const struct job *job) {
-  pp_batch_line line = {0};
+  pp_collected line = {0};
   bool good = outcome_line(job->model, &job->outcome, &line) &&
-              write(batch->out, line.text, line.size) == (ssize_t)line.size && !fsync(batch->out);
-  free(line.text);
+              write(batch->out, line.bytes, line.size) == (ssize_t)line.size && !fsync(batch->out);
+  free(line.bytes);
   if (good)
     return PP_EXIT_DONE;
   pp_say("%s: cannot write: %s", batch->jsonl, strerror(errno));

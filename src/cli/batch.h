@@ -3,6 +3,7 @@
 #define PP_CLI_BATCH_H
 
 #include "cli/cli.h"
+#include "format/collect.h"
 
 typedef struct pp_batch_model {
   char *path;
@@ -15,13 +16,8 @@ typedef struct pp_batch_models {
   size_t count, capacity;
 } pp_batch_models;
 
-typedef struct pp_batch_line {
-  char *text;
-  size_t size, capacity;
-} pp_batch_line;
-
 /* The beginning of the model's line, which says which file it is about; false: out of memory. */
-bool pp_batch_key(const pp_batch_model *model, pp_batch_line *line);
+bool pp_batch_key(const pp_batch_model *model, pp_collected *line);
 
 /* All of these return an exit code. Free the models also after a failure. */
 int pp_batch_find(const char *path, pp_batch_models *models);

@@ -197,7 +197,7 @@ static void mark(pp_batch_model *model, const char *rest) {
 
 static bool mark_done(char *text, pp_batch_models *models) {
   PP_VECTOR(char *) lines = {0};
-  pp_batch_line key = {0};
+  pp_collected key = {0};
   bool good = true;
   for (char *line; good && (line = next_line(&text));)
     if ((good = PP_ROOM(&lines)))
@@ -206,9 +206,10 @@ static bool mark_done(char *text, pp_batch_models *models) {
     qsort(lines.items, lines.count, sizeof *lines.items, by_text);
   for (size_t i = 0; good && i < models->count; i++)
     if ((good = pp_batch_key(models->items + i, &key)))
-      mark(models->items + i, find_line(lines.items, lines.count, key.text, key.size));
+      mark(models->items + i,
+           find_line(lines.items, lines.count, (const char *)key.bytes, key.size));
   free(lines.items);
-  free(key.text);
+  free(key.bytes);
   return good;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/checker.h"
 #include "cli/cli.h"
 #include "error.h"
+#include "format/collect.h"
 #include "format/onnx.h"
 #include "format/tflite.h"
 #include "memory.h"
@@ -231,30 +232,16 @@ static int check_order(const struct verify *verify, comparison_of_models *compar
   return code;
 }
 
-struct text {
-  char *bytes;
-  size_t size, capacity;
-};
-
-static bool collect(const void *bytes, size_t size, void *data) {
-  struct text *text = data;
-  if (!pp_reserve((void **)&text->bytes, &text->capacity, text->size + size, 1))
-    return false;
-  memcpy(text->bytes + text->size, bytes, size);
-  text->size += size;
-  return true;
-}
-
 /* Program JSON: the planned program is the permuted one, whatever white space its file has. */
 static int check_json(const struct verify *verify) {
-  struct text expected = {0}, found = {0};
+  pp_collected expected = {0}, found = {0};
   pp_program *program = NULL;
   pp_error error;
   const pp_index *order[1] = {verify->order[0]};
   int64_t peak = 0;
-  pp_status status = pp_model_write(verify->original, order, collect, &expected, &error);
+  pp_status status = pp_model_write(verify->original, order, pp_collect, &expected, &error);
   if (!status && !(status = pp_model_build(verify->planned, 0, &peak, &program, &error)))
-    status = pp_program_json_write(program, collect, &found, &error);
+    status = pp_program_json_write(program, pp_collect, &found, &error);
   pp_program_free(program);
   int code = PP_EXIT_DONE;
   if (status)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/collect.h"
 #include "format/onnx_model.h"
 #include "format/rewriting.h"
 
@@ -18,11 +19,6 @@ enum { MODEL_GRAPH = 7 };
 enum { GRAPH_NODE = 1, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE_INFO = 13 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3 };
 enum { INFO_NAME = 1 };
-
-struct buffer {
-  uint8_t *items;
-  size_t count, capacity;
-};
 
 struct writer {
   const pp_onnx *onnx;
@@ -36,39 +32,29 @@ struct writer {
   uint32_t values;
   pp_index *copy; /* of each storage of the original: what it is called now */
   pp_index *runs; /* of each statement, so far */
-  struct buffer out;
+  pp_collected out;
   pp_error *error;
 };
 
 /* ---- Bytes ---- */
 
-static bool put_bytes(struct buffer *out, const void *bytes, size_t size) {
-  if (size > PTRDIFF_MAX - 1 - out->count ||
-      !pp_reserve((void **)&out->items, &out->capacity, out->count + size + 1, 1))
-    return false;
-  if (size)
-    memcpy(out->items + out->count, bytes, size);
-  out->count += size;
-  return true;
-}
-
-static bool put_varint(struct buffer *out, uint64_t value) {
+static bool put_varint(pp_collected *out, uint64_t value) {
   uint8_t bytes[10];
   size_t size = 0;
   for (; value >= 0x80; value >>= 7)
     bytes[size++] = (uint8_t)(value | 0x80);
   bytes[size++] = (uint8_t)value;
-  return put_bytes(out, bytes, size);
+  return pp_collect(bytes, size, out);
 }
 
 /* A field of bytes: tag, length, payload. */
-static bool put_field(struct buffer *out, uint32_t number, const void *bytes, size_t size) {
+static bool put_field(pp_collected *out, uint32_t number, const void *bytes, size_t size) {
   return put_varint(out, (uint64_t)number << 3 | WIRE_BYTES) && put_varint(out, size) &&
-         put_bytes(out, bytes, size);
+         pp_collect(bytes, size, out);
 }
 
-static bool put_raw(struct buffer *out, const uint8_t *bytes, const pp_wire_field *field) {
-  return put_bytes(out, bytes + field->at, field->end - field->at);
+static bool put_raw(pp_collected *out, const uint8_t *bytes, const pp_wire_field *field) {
+  return pp_collect(bytes + field->at, field->end - field->at, out);
 }
 
 /* ---- Names ---- */
@@ -158,7 +144,7 @@ static pp_status check_captures(struct writer *w, const pp_onnx_node *node) {
 
 /* A node under the present names; `again`: it ran so often before. */
 static bool put_node(struct writer *w, const pp_onnx_node *node, pp_index again) {
-  struct buffer message = {0};
+  pp_collected message = {0};
   pp_wire_field field;
   uint32_t input = 0, output = 0;
   bool done = true;
@@ -173,16 +159,16 @@ static bool put_node(struct writer *w, const pp_onnx_node *node, pp_index again)
       done = put_field(&message, field.number, name, strlen(name));
     else if (field.number == NODE_NAME && again && field.end > field.body) {
       snprintf(numbered, sizeof numbered, "~%d", again);
-      struct buffer longer = {0};
-      done = put_bytes(&longer, w->bytes + field.body, field.end - field.body) &&
-             put_bytes(&longer, numbered, strlen(numbered)) &&
-             put_field(&message, NODE_NAME, longer.items, longer.count);
-      free(longer.items);
+      pp_collected longer = {0};
+      done = pp_collect(w->bytes + field.body, field.end - field.body, &longer) &&
+             pp_collect(numbered, strlen(numbered), &longer) &&
+             put_field(&message, NODE_NAME, longer.bytes, longer.size);
+      free(longer.bytes);
     } else
       done = put_raw(&message, w->bytes, &field);
   }
-  done = done && put_field(&w->out, GRAPH_NODE, message.items, message.count);
-  free(message.items);
+  done = done && put_field(&w->out, GRAPH_NODE, message.bytes, message.size);
+  free(message.bytes);
   return done;
 }
 
@@ -273,7 +259,7 @@ static bool find_info(const struct writer *w, const char *name, pp_wire_field *i
 }
 
 static bool put_info(struct writer *w, pp_index s) {
-  struct buffer message = {0};
+  pp_collected message = {0};
   pp_wire_field info, field;
   if (!find_info(w, w->name[w->it->storage[s]], &info))
     return true;
@@ -282,8 +268,8 @@ static bool put_info(struct writer *w, pp_index s) {
     done = field.number == INFO_NAME
                ? put_field(&message, INFO_NAME, w->name[s], strlen(w->name[s]))
                : put_raw(&message, w->bytes, &field);
-  done = done && put_field(&w->out, GRAPH_VALUE_INFO, message.items, message.count);
-  free(message.items);
+  done = done && put_field(&w->out, GRAPH_VALUE_INFO, message.bytes, message.size);
+  free(message.bytes);
   return done;
 }
 
@@ -310,19 +296,16 @@ static pp_status put_graph(struct writer *w) {
 
 /* w->out becomes the whole file. */
 static pp_status put_model(struct writer *w) {
-  struct buffer file = {0};
+  pp_collected file = {0};
   pp_wire_field field;
   bool done = true;
   for (size_t at = 0; done && pp_wire_step(w->bytes, w->onnx->size, &at, &field);)
     done = field.number == MODEL_GRAPH && field.body == w->graph->body
-               ? put_field(&file, MODEL_GRAPH, w->out.items, w->out.count)
+               ? put_field(&file, MODEL_GRAPH, w->out.bytes, w->out.size)
                : put_raw(&file, w->bytes, &field);
-  free(w->out.items);
+  free(w->out.bytes);
   w->out = file;
-  if (!done)
-    return pp_onnx_fail_memory(w->error);
-  file.items[file.count] = 0; /* put_bytes leaves room for it */
-  return PP_OK;
+  return done ? PP_OK : pp_onnx_fail_memory(w->error);
 }
 
 /* The file with its bodies permuted, malloc'ed. */
@@ -397,12 +380,12 @@ static pp_status check_written(const struct writer *w, const pp_model *model,
 static pp_status check_output(const struct writer *w, const pp_model_rewriting *all) {
   pp_error inner;
   pp_model *model = NULL;
-  uint8_t *copy = pp_alloc(w->out.count + 1, 1);
+  uint8_t *copy = pp_alloc(w->out.size + 1, 1);
   if (!copy)
     return pp_onnx_fail_memory(w->error);
-  memcpy(copy, w->out.items, w->out.count + 1);
+  memcpy(copy, w->out.bytes, w->out.size + 1);
   pp_status status =
-      pp_model_read_bytes("the written model", copy, w->out.count, NULL, &model, &inner);
+      pp_model_read_bytes("the written model", copy, w->out.size, NULL, &model, &inner);
   if (!status)
     status = check_written(w, model, all, &inner);
   pp_model_free(model);
@@ -425,7 +408,7 @@ pp_status pp_onnx_write_remat(const pp_model *model, const pp_model_rewriting *r
     status = pp_onnx_fail_memory(error);
   if (!status && !(status = put_graph(&w)) && !(status = put_model(&w)))
     status = check_output(&w, rewriting);
-  if (!status && !write(w.out.items, w.out.count, data))
+  if (!status && !write(w.out.bytes, w.out.size, data))
     status = pp_onnx_fail(error, PP_ERROR_IO, PP_NOWHERE, "the model could not be written");
   for (size_t i = 0; i < w.made.count; i++)
     free(w.made.items[i]);
@@ -435,7 +418,7 @@ pp_status pp_onnx_write_remat(const pp_model *model, const pp_model_rewriting *r
   free(w.value);
   free(w.copy);
   free(w.runs);
-  free(w.out.items);
+  free(w.out.bytes);
   free(bytes);
   return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "format/collect.h"
 #include "memory.h"
 #include "remat.h"
 
@@ -76,33 +77,17 @@ pp_status pp_remat_check_written(const pp_model_rewriting *rewriting, const pp_p
 
 /* ---- Program JSON ---- */
 
-struct buffer {
-  char *items;
-  size_t count, capacity;
-};
-
-static bool keep(const void *bytes, size_t size, void *data) {
-  struct buffer *buffer = data;
-  if (!pp_reserve((void **)&buffer->items, &buffer->capacity, buffer->count + size + 1, 1))
-    return false;
-  memcpy(buffer->items + buffer->count, bytes, size);
-  buffer->count += size;
-  buffer->items[buffer->count] = 0;
-  return true;
-}
-
 /* The model's own writer, on the rewritten program as a model of its own. */
 static pp_status write_program(const pp_model *model, const pp_model_rewriting *rewriting,
                                pp_write *write, void *data, pp_error *error) {
-  struct buffer buffer = {0};
+  pp_collected text = {0};
   pp_model *rewritten;
-  pp_status status = pp_program_json_write(rewriting->program, keep, &buffer, error);
+  pp_status status = pp_program_json_write(rewriting->program, pp_collect, &text, error);
   if (status) {
-    free(buffer.items);
+    free(text.bytes);
     return status;
   }
-  status = pp_model_read_bytes(model->path, (uint8_t *)buffer.items, buffer.count, NULL, &rewritten,
-                               error);
+  status = pp_model_read_bytes(model->path, text.bytes, text.size, NULL, &rewritten, error);
   if (status)
     return status;
   status = pp_model_write(rewritten, &rewriting->order, write, data, error);

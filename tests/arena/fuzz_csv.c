@@ -4,24 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/collect.h"
 #include "format/csv.h"
-#include "memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-struct text {
-  uint8_t *bytes;
-  size_t size, capacity;
-};
-
-static bool collect(const void *bytes, size_t size, void *data) {
-  struct text *text = data;
-  if (!pp_reserve((void **)&text->bytes, &text->capacity, text->size + size + 1, 1))
-    abort();
-  memcpy(text->bytes + text->size, bytes, size);
-  text->size += size;
-  return true;
-}
 
 static bool same(const pp_csv *a, const pp_csv *b) {
   if (a->count != b->count || a->alignment != b->alignment || strcmp(a->header, b->header))
@@ -34,16 +20,16 @@ static bool same(const pp_csv *a, const pp_csv *b) {
 }
 
 static void write_and_read(const pp_csv *csv, const int64_t *offset) {
-  struct text first = {0}, second = {0};
+  pp_collected first = {0}, second = {0};
   pp_csv again;
-  if (pp_csv_write(csv, offset, collect, &first, NULL))
+  if (pp_csv_write(csv, offset, pp_collect, &first, NULL))
     abort();
   if (!pp_csv_test(first.bytes, first.size) || pp_csv_read(first.bytes, first.size, &again, NULL))
     abort();
   if (!same(csv, &again) || !again.offset ||
       (csv->count && memcmp(again.offset, offset, csv->count * sizeof *offset)))
     abort();
-  if (pp_csv_write(&again, again.offset, collect, &second, NULL) || first.size != second.size ||
+  if (pp_csv_write(&again, again.offset, pp_collect, &second, NULL) || first.size != second.size ||
       memcmp(first.bytes, second.bytes, first.size))
     abort();
   pp_csv_free(&again);

@@ -4,25 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/collect.h"
 #include "format/tflite_arena.h"
-#include "memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-struct text {
-  uint8_t *bytes;
-  size_t size, capacity;
-};
-
-static bool collect(const void *bytes, size_t size, void *data) {
-  struct text *text = data;
-  if (!pp_reserve((void **)&text->bytes, &text->capacity, text->size + size + 1, 1))
-    abort();
-  memcpy(text->bytes + text->size, bytes, size);
-  text->size += size;
-  text->bytes[text->size] = 0;
-  return true;
-}
 
 /* Reads a model; NULL if it is refused. The bytes are taken. */
 static pp_model *read_model(uint8_t *bytes, size_t size) {
@@ -49,7 +34,7 @@ static bool same_lives(const pp_lives *a, const pp_lives *b) {
 static void write_and_read(const pp_model *model, const pp_lives *lives) {
   size_t tensors = pp_tflite_tensors(model);
   int64_t *offset = malloc((tensors + 1) * sizeof *offset), *back;
-  struct text first = {0}, second = {0};
+  pp_collected first = {0}, second = {0};
   pp_error error;
   if (!offset)
     abort();
@@ -57,7 +42,7 @@ static void write_and_read(const pp_model *model, const pp_lives *lives) {
     offset[t] = -1;
   for (size_t i = 0; i < lives->count; i++)
     offset[lives->life[i].tensor] = (int64_t)(i % 1000) * PP_TFLM_ALIGNMENT;
-  if (pp_tflite_write_plan(model, offset, collect, &first, &error)) {
+  if (pp_tflite_write_plan(model, offset, pp_collect, &first, &error)) {
     free(first.bytes);
     free(offset);
     return;
@@ -70,7 +55,7 @@ static void write_and_read(const pp_model *model, const pp_lives *lives) {
     abort();
   if (pp_lives_tflm(again, NULL, 0, &lives_again, &error) || !same_lives(lives, &lives_again))
     abort();
-  if (pp_tflite_write_plan(again, back, collect, &second, &error))
+  if (pp_tflite_write_plan(again, back, pp_collect, &second, &error))
     abort();
   pp_lives_free(&lives_again);
   pp_model_free(again);

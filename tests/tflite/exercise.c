@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/collect.h"
 #include "format/onnx.h"
 #include "format/tflite.h"
 #include "memory.h"
@@ -50,16 +51,6 @@ pp_index *legal_order(const pp_program *program, uint64_t *state) {
   return order;
 }
 
-bool collect(const void *bytes, size_t size, void *data) {
-  collected *out = data;
-  if (!pp_reserve((void **)&out->bytes, &out->capacity, out->size + size + 1, 1))
-    return false;
-  memcpy(out->bytes + out->size, bytes, size);
-  out->size += size;
-  out->bytes[out->size] = 0;
-  return true;
-}
-
 /* What a clean refusal of bad input looks like. */
 static void require_refusal(pp_status status, const pp_error *error, size_t size) {
   REQUIRE(status == PP_ERROR_INPUT || status == PP_ERROR_OVERFLOW, "status %s: %s",
@@ -103,7 +94,7 @@ static pp_status build_all(const pp_model *model, pp_index **order, size_t *stat
 }
 
 static void check_written(const pp_model *model, pp_index *const *order, const size_t *statements,
-                          const collected *out) {
+                          const pp_collected *out) {
   pp_model *written;
   pp_error error;
   pp_index **found;
@@ -122,8 +113,9 @@ static void check_written(const pp_model *model, pp_index *const *order, const s
 /* Without orders, the same bytes are written. */
 static void check_unchanged(const pp_model *model, pp_index *const *order) {
   pp_error error;
-  collected out = {0};
-  pp_status status = pp_model_write(model, (const pp_index *const *)order, collect, &out, &error);
+  pp_collected out = {0};
+  pp_status status =
+      pp_model_write(model, (const pp_index *const *)order, pp_collect, &out, &error);
   REQUIRE(!status && out.size == model->size && !memcmp(out.bytes, model->bytes, out.size),
           "writing without an order changes the file");
   free(out.bytes);
@@ -131,7 +123,7 @@ static void check_unchanged(const pp_model *model, pp_index *const *order) {
 
 static void exercise_model(const pp_model *model, uint64_t *state, bool thorough) {
   pp_error error;
-  collected out = {0};
+  pp_collected out = {0};
   pp_index **order = pp_zalloc(model->programs, sizeof *order);
   size_t *statements = pp_zalloc(model->programs, sizeof *statements);
   REQUIRE(order && statements, "memory");
@@ -140,7 +132,7 @@ static void exercise_model(const pp_model *model, uint64_t *state, bool thorough
     check_unchanged(model, order);
   pp_status status = build_all(model, order, statements, state, &error);
   if (!status && (thorough || next_random(state) % 4 == 0)) {
-    status = pp_model_write(model, (const pp_index *const *)order, collect, &out, &error);
+    status = pp_model_write(model, (const pp_index *const *)order, pp_collect, &out, &error);
     if (!status && (thorough || next_random(state) % 4 == 0))
       check_written(model, order, statements, &out);
   }

@@ -12,13 +12,6 @@ uint64_t next_random(uint64_t *state);
  * always the last one if state is NULL. */
 pp_index *legal_order(const pp_program *program, uint64_t *state);
 
-/* Collects what is written; `bytes` is malloc'ed, with room for one byte more. */
-typedef struct collected {
-  uint8_t *bytes;
-  size_t size, capacity;
-} collected;
-bool collect(const void *bytes, size_t size, void *data);
-
 /* Reads the bytes; if they are a model, builds and simulates all programs, writes it with legal
  * orders, and reads and compares what was written (if !thorough, most of the time only the first
  * half of this: then many files with the same structure cost less). Aborts with a message if

@@ -7,34 +7,19 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "format/collect.h"
 #include "format/model.h"
 #include "format/program_reader.h"
-#include "memory.h"
 
 static pp_status parse(const char *text, pp_notices *notices, pp_program **program,
                        pp_error *error) {
   return pp_program_parse((const uint8_t *)text, strlen(text), notices, program, error);
 }
 
-struct text {
-  char *bytes;
-  size_t size, capacity;
-};
-
-static bool collect(const void *bytes, size_t size, void *data) {
-  struct text *text = data;
-  if (!pp_reserve((void **)&text->bytes, &text->capacity, text->size + size + 1, 1))
-    return false;
-  memcpy(text->bytes + text->size, bytes, size);
-  text->size += size;
-  text->bytes[text->size] = 0;
-  return true;
-}
-
 static char *written(const pp_program *program) {
-  struct text text = {0};
-  assert_int_equal(pp_program_json_write(program, collect, &text, NULL), PP_OK);
-  return text.bytes;
+  pp_collected text = {0};
+  assert_int_equal(pp_program_json_write(program, pp_collect, &text, NULL), PP_OK);
+  return (char *)text.bytes;
 }
 
 /* ---- What is wrong, and where ---- */
@@ -199,17 +184,17 @@ static void unknown_keys_are_noticed_once(void **state) {
 /* Sixteen are told by name, the others as a number. */
 static void many_unknown_keys_do_not_slow_down(void **state) {
   (void)state;
-  struct text text = {0};
+  pp_collected text = {0};
   pp_notices notices = {0};
   pp_program *program;
-  collect(P, strlen(P), &text);
+  pp_collect(P, strlen(P), &text);
   for (int i = 0; i < 100000; i++) {
     char key[32];
     int length = snprintf(key, sizeof key, "\"k%d\":0,", i);
-    collect(key, (size_t)length, &text);
+    pp_collect(key, (size_t)length, &text);
   }
-  collect(S "\"storages\":[]}", strlen(S "\"storages\":[]}"), &text);
-  assert_int_equal(parse(text.bytes, &notices, &program, NULL), PP_OK);
+  pp_collect(S "\"storages\":[]}", strlen(S "\"storages\":[]}"), &text);
+  assert_int_equal(parse((char *)text.bytes, &notices, &program, NULL), PP_OK);
   pp_program_free(program);
   assert_int_equal(notices.count, 17);
   assert_non_null(strstr(notices.text[15], "ignored the unknown key \"k15\""));
@@ -362,18 +347,18 @@ static void a_model_can_be_built_twice_and_permuted(void **state) {
   const pp_index *orders[] = {order}, *illegals[] = {illegal};
   pp_model *model = model_of("x", text, NULL);
   pp_program *first, *second;
-  struct text out = {0};
+  pp_collected out = {0};
   pp_error error;
   assert_int_equal(pp_model_build(model, 0, NULL, &first, NULL), PP_OK);
   assert_int_equal(pp_model_build(model, 0, NULL, &second, NULL), PP_OK);
   pp_program_free(first);
   pp_program_free(second);
-  assert_int_equal(pp_model_write(model, orders, collect, &out, &error), PP_OK);
+  assert_int_equal(pp_model_write(model, orders, pp_collect, &out, &error), PP_OK);
   assert_string_equal(out.bytes,
                       "{\"peakproof\":1,\"name\":\"\",\n\"statements\":[\n{\"name\":\"b\"},\n"
                       "{\"name\":\"a\"},\n{\"name\":\"c\"}\n],\n\"storages\":[\n],\n"
                       "\"order\":[\n[1,2]\n]}\n");
-  assert_int_equal(pp_model_write(model, illegals, collect, &out, &error), PP_ERROR_INPUT);
+  assert_int_equal(pp_model_write(model, illegals, pp_collect, &out, &error), PP_ERROR_INPUT);
   free(out.bytes);
   pp_model_free(model);
 }
