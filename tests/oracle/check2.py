@@ -3,634 +3,391 @@
 
 usage: check2.py PROGRAM.json PROOF.cert
 
-It gives the verdicts, lines and exit codes of peakproof-check; reasons may be worded differently.
-Sets of statements are integers, bit v standing for statement v, and the rules are applied as they
-are written, so time and memory are quadratic in the statements.
+It gives the verdicts, lines and exit codes of peakproof-check, but reasons in its own words and no
+line of a malformed program. Sets of statements are integers: bit v is statement v. Sizes are bytes.
 """
 
+import copy
 import hashlib
+import json
 import re
 import sys
 
-EFFECTS = ("reads", "writes", "overwrites")
+# Kinds of JSON values: type, [kind of items], {key: kind}, and SOME: a number or a list of numbers.
+SOME = (int, [int])
+STATEMENT = {"work": SOME, "reads": [SOME], "writes": [SOME], "overwrites": [SOME]}
+STORAGE = {"bytes": int, "live_in": bool, "live_out": bool}
+PROGRAM = {"peakproof": int, "statements": [STATEMENT], "storages": [STORAGE], "order": [[int]]}
+REQUIRED = {"peakproof", "statements", "storages", "bytes"}
+
+# Lines as KIND:ARGUMENTS:LETTERS, the letters of what may follow (a line c changes nothing there).
+# Arguments, those behind a * any number of times: fixed words, a Direction, Bytes or other numbers,
+# a Weight, a sIze, a Prefix, statements V, Storages, Runs. The line n of a search has the kind n2.
+LINES = """p:F1:h h:H:n n:II:o o:*V:u u:B:l l:B:aftxq f:*V:q t:DP*V:beq b:*V:bceq e:V:bceq
+    a:VV:actxq c:WS*RS: x::ykKm y:DV:ykKm k:D*V:ykKm K:D*V:cykKm m:D:gq g:*V:cgsndrq
+    s:BV:sndrgq n2:B:sndrgq d:BB:csndrgq r:BB*V:sndrgq q::"""
+FORMS = {kind: (form, set(follow)) for kind, form, follow in (x.split(":") for x in LINES.split())}
 LARGEST = 2**63 - 1
-IDS = 2**31 - 3  # there are fewer statements and storages
+NUMBER = "0|[1-9][0-9]{0,18}"
+WORDS = {"F": "peakproof", "1": "1", "H": "[0-9a-f]{64}", "D": "[fr]", "W": "[1-9][0-9]{0,18}"}
 
 
-class Malformed(Exception):
-    """The program or the certificate cannot be read: (line, reason)."""
+class Fault(Exception):
+    """Exit code, verdict, and reason."""
 
 
-class Refuted(Exception):
-    """The certificate is well formed and untrue: (line, reason)."""
+def require(good, what):
+    if not good:
+        raise Fault(65, "MALFORMED", "not " + what)
 
 
-class Reader:
-    """Reads program JSON; fails at the line that it has come to."""
+def demand(good, reason):
+    if not good:
+        raise Fault(1, "REFUTED", reason)
 
-    def __init__(self, text):
-        self.text, self.at = text, 0
 
-    def fail(self, reason):
-        raise Malformed(self.text.count("\n", 0, self.at) + 1, "program: " + reason)
+def mask_of(statements):
+    demand(len(set(statements)) == len(statements), "a statement stands twice")
+    return sum(1 << v for v in statements)
 
-    def match(self, pattern, what):
-        """Skips white space, and takes what matches."""
-        found = re.compile(r"[ \t\r\n]*(" + pattern + ")").match(self.text, self.at)
-        if not found:
-            self.peek()
-            self.fail(f"{what} expected")
-        self.at = found.end()
-        return found[1]
 
-    def peek(self):
-        self.match("", "white space")
-        return self.text[self.at : self.at + 1]
+def read_json(data):
+    """Objects become tuples of pairs; a key with an escape keeps a backslash."""
+    text = re.sub(r"\\[^\x00-\x1f]", r"\\\\", data.decode("latin-1"))
+    hooks = ["parse_int", "parse_float", "parse_constant"]
+    hooks = dict.fromkeys(hooks, lambda x: int(x) if re.fullmatch(NUMBER, x) else None)
+    try:
+        return json.loads(text, object_pairs_hook=tuple, **hooks)
+    except (ValueError, RecursionError) as error:
+        raise Fault(65, "MALFORMED", f"not JSON: {error}") from None
 
-    def number(self):
-        digits = self.match("0(?![0-9])|[1-9][0-9]*", "a number without sign or leading zeros")
-        if len(digits) > 19 or int(digits) > LARGEST:
-            self.fail("the number exceeds 2^63-1")
-        return int(digits)
 
-    def boolean(self):
-        return self.match("true|false", "true or false") == "true"
-
-    def string(self):
-        return self.match(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*"', "a string")[1:-1]
-
-    def items(self, brackets, item):
-        """The values of item() for the items of an array or object."""
-        values = []
-        self.match(re.escape(brackets[0]), brackets[0])
-        while self.peek() != brackets[1]:
-            if values:
-                self.match(",", "a comma")
-            values.append(item())
-        self.match(re.escape(brackets[1]), brackets[1])
-        return values
-
-    def skip(self):
-        depth = 0
-        while depth > 0 or self.peek() not in (",", "}"):
-            character = self.peek()
-            if character == '"':
-                self.string()
-                continue
-            if not character:
-                self.fail("the file ends too early")
-            self.at += 1
-            depth += (character in "[{") - (character in "]}")
-
-    def fields(self, known, required=()):
-        """The known keys of an object and what known[key]() reads for them, as a dict."""
-        found = {}
-
-        def field():
-            key = self.string()
-            self.match(":", "a colon")
-            if "\\" in key or key in found:
-                self.fail("a key has an escape, or stands twice")
-            if key in known:
-                found[key] = known[key]()
-            else:
-                self.skip()
-
-        self.items("{}", field)
-        if not found.keys() >= set(required):
-            self.fail("a key is missing")
-        return found
+def read_value(value, kind):
+    """A value that must be of this kind, without what is not known in it; objects become dicts."""
+    kind = SOME[isinstance(value, list)] if kind is SOME else kind
+    outer = {list: list, dict: tuple}.get(type(kind), kind)
+    require(type(value) is outer, f"a value as {kind}")
+    if outer is list:
+        return [read_value(item, kind[0]) for item in value]
+    if outer is tuple:
+        keys = [key for key, _ in value]
+        require("\\" not in "".join(keys), "a key without escapes")
+        require(all(keys.count(key) <= 1 for key in kind), "a key that stands once")
+        require(kind.keys() & REQUIRED <= set(keys), "with all keys")
+        return {key: read_value(item, kind[key]) for key, item in value if key in kind}
+    return value
 
 
 class Program:
-    """work[v], size[s]: bytes. live_in[s], live_out[s]: bool. uses[v]: set of storages.
-    accessors[s], direct[v]: masks of statements; direct[v] holds the direct predecessors of v."""
+    """n, m: statements, storages. work[v], size[s]: bytes. uses[v]: set of storages. starts[s],
+    stays[s]: does s exist at the start, at the end? accessors[s], direct[v]: masks of statements;
+    direct[v] holds the direct predecessors of v. Statement -1 is none, without work and uses."""
 
     def __init__(self, data):
         self.sha256 = hashlib.sha256(data).hexdigest()
-        self.reader = reader = Reader(data.decode("latin-1"))
-        keys = {"peakproof": reader.number, "order": lambda: reader.items("[]", self.read_pair)}
-        keys["statements"] = lambda: reader.items("[]", self.read_statement)
-        keys["storages"] = lambda: reader.items("[]", self.read_storage)
-        fields = reader.fields(keys, ("peakproof", "statements", "storages"))
-        if fields["peakproof"] != 1 or reader.peek():
-            reader.fail("not version 1, or something behind the program")
-        storages, statements = fields["storages"], fields["statements"]
-        self.n, self.m = len(statements), len(storages)
+        fields = read_value(read_json(data), PROGRAM)
+        require(fields["peakproof"] == 1, "version 1")
+        statements, storages = fields["statements"], fields["storages"]
+        self.n, self.m, self.all = len(statements), len(storages), (1 << len(statements)) - 1
         self.size = [s["bytes"] for s in storages]
-        self.live_in = [s.get("live_in", False) for s in storages]
-        self.live_out = [s.get("live_out", False) for s in storages]
-        self.work = [statement.get("work", 0) for statement in statements]
-        if sum(self.size) + max(self.work, default=0) > LARGEST:
-            reader.fail("storages and work exceed 2^63-1")
-        self.find_dependences(statements)
-        for before, after in fields.get("order", []):
-            if not before < after < self.n:
-                reader.fail("no such order")
-            self.direct[after] |= 1 << before
+        self.starts = [s.get("live_in", False) for s in storages]
+        self.stays = [s.get("live_out", False) for s in storages]
+        works = [v.get("work", 0) for v in statements] + [0]
+        self.work = [sum(work) if isinstance(work, list) else work for work in works]
+        require(sum(self.size) + max(self.work) <= LARGEST, "at most 2^63-1 bytes")
+        self.uses, self.direct = [set() for _ in works], [0] * self.n
+        self.accessors, self.effects = [0] * self.m, [{} for _ in storages]
+        for v, statement in enumerate(statements):
+            for key in ("reads", "writes", "overwrites"):
+                for access in statement.get(key, []):
+                    self.add_access(v, access, key != "reads")
+        for pair in fields.get("order", []):
+            require(len(pair) == 2 and pair[0] < pair[1] < self.n, "an order")
+            self.direct[pair[1]] |= 1 << pair[0]
 
-    def read_pair(self, count=2):
-        numbers = self.reader.items("[]", self.reader.number)
-        if len(numbers) != count:
-            self.reader.fail(f"{count} numbers expected")
-        return numbers
+    def add_access(self, v, access, writes):
+        """effects[s] has the mask of statements with an effect (from, to, writes) on s."""
+        whole = isinstance(access, int)
+        require(whole or len(access) == 3, "an access")
+        s, start, end = (access, -1, LARGEST + 1) if whole else access  # may have no bytes at all
+        require(s < self.m and (whole or start < end <= self.size[s]), "an access to its bytes")
+        for (start2, end2, writes2), who in self.effects[s].items():
+            if (writes or writes2) and start < end2 and start2 < end:
+                self.direct[v] |= who & ~(1 << v)
+        effect = (start, end, writes)
+        self.effects[s][effect] = self.effects[s].get(effect, 0) | 1 << v
+        self.accessors[s] |= 1 << v
+        self.uses[v].add(s)
 
-    def read_storage(self):
-        keys = {"live_in": self.reader.boolean, "live_out": self.reader.boolean}
-        return self.reader.fields({**keys, "bytes": self.reader.number}, ["bytes"])
+    def reversed(self):
+        """The reversed program, with the same numbers of statements."""
+        other, every = copy.copy(self), range(self.n)
+        other.starts, other.stays = self.stays, self.starts
+        other.direct = [mask_of([x for x in every if self.direct[x] >> v & 1]) for v in every]
+        return other
 
-    def read_access(self):
-        """[storage, from, to]; from and to are None for all of it."""
-        ranged = self.reader.peek() == "["
-        return self.read_pair(3) if ranged else [self.reader.number(), None, None]
-
-    def read_work(self):
-        listed = self.reader.peek() == "["
-        work = sum(self.reader.items("[]", self.reader.number)) if listed else self.reader.number()
-        if work > LARGEST:
-            self.reader.fail("the work exceeds 2^63-1")
-        return work
-
-    def read_statement(self):
-        accesses = {key: lambda: self.reader.items("[]", self.read_access) for key in EFFECTS}
-        return self.reader.fields({**accesses, "work": self.read_work})
-
-    def find_dependences(self, statements):
-        self.uses, self.direct, self.accessors = [], [], [0] * self.m
-        earlier = [{} for _ in range(self.m)]  # (from, to, writes) -> mask of statements
-        for v, fields in enumerate(statements):
-            effects = {(*a, key != "reads") for key in EFFECTS for a in fields.get(key, [])}
-            direct = 0
-            for s, start, end, writes in effects:
-                if s >= self.m or (start is not None and not start < end <= self.size[s]):
-                    self.reader.fail("no such storage, or no such bytes")
-                for (start2, end2, writes2), who in earlier[s].items():
-                    apart = None not in (start, start2) and (end <= start2 or end2 <= start)
-                    if (writes or writes2) and not apart:
-                        direct |= who
-            for s, *effect in effects:
-                effect = tuple(effect)
-                earlier[s][effect] = earlier[s].get(effect, 0) | 1 << v
-                self.accessors[s] |= 1 << v
-            self.direct.append(direct)
-            self.uses.append({effect[0] for effect in effects})
-
-    def peak(self, order):
-        """Peak of a legal order, in bytes (THEORY.md 1)."""
-        live, done, peak = self.floor(), 0, self.floor()
-        for v in order:
-            for s in self.uses[v]:
-                if not self.live_in[s] and not self.accessors[s] & done:
-                    live += self.size[s]
-            peak = max(peak, live + self.work[v])
-            done |= 1 << v
-            for s in self.uses[v]:
-                if not self.live_out[s] and not self.accessors[s] & ~done:
-                    live -= self.size[s]
-        return peak
-
-    def own(self, v):
-        return self.work[v] + sum(self.size[s] for s in self.uses[v])
-
-    def floor(self, v=None):
-        """Bytes that statement v needs whatever the order; None: the start."""
-        if v is None:
-            used = [self.live_out[s] or self.accessors[s] for s in range(self.m)]
-            return sum(self.size[s] for s in range(self.m) if self.live_in[s] and used[s])
-        both = {s for s in range(self.m) if self.live_in[s] and self.live_out[s]}
-        return self.own(v) + sum(self.size[s] for s in both - self.uses[v])
-
-
-FORMS = "p peakproof 1|h [0-9a-f]{64}|n N N|o( N)*|u N|l N|f( N)?|t [fr] N( N)*|b( N)*|e N|q|"
-FORMS += "c N N( N(,N)* N)*|a N N|x|y [fr] N|k [fr]( N)*|K [fr]( N)*|m [fr]|g( N)*|"
-FORMS += "s N N|n N|d N N|r N N( N)*"
-FORM = {}  # "n2", of the search, is the second kind of line n
-for form in FORMS.split("|"):
-    FORM[form[0] + "2" * (form[0] in FORM)] = form.replace("N", "(0|[1-9][0-9]{0,18})")
-# What may stand behind a line and its chains; c: it may have chains.
-FOLLOWS = {"": "p", "p": "h", "h": "n", "n": "o", "o": "u", "u": "l", "l": "aftxq", "f": "q"}
-FOLLOWS |= {"t": "beq", "b": "bceq", "e": "bceq", "a": "actxq", "q": ""}
-FOLLOWS |= dict.fromkeys("xyk", "ykKm") | {"K": "cykKm", "m": "gq", "g": "cgsndrq"}
-FOLLOWS |= dict.fromkeys(["s", "n2", "r"], "sndrgq") | {"d": "csndrgq"}
-
-
-def read_certificate(data):
-    """A list of (line, kind, arguments): numbers, f, r; for h, the digits; runs of c are lists."""
-    *texts, unfinished = data.decode("latin-1").split("\n")
-    lines, last, sizes = [], "", (0, 0)
-    for line, text in enumerate(texts, 1):
-        kind = text[:1]
-        good = kind and kind in FOLLOWS[last]
-        kind += "2" * (kind == "n" and last != "h")
-        if not good or not re.fullmatch(FORM[kind], text):
-            raise Malformed(line, "not a line that can stand here")
-        last, arguments = last if kind == "c" else kind, text.split(" ")[1:]
-        if kind not in "ph":
-            arguments = [[int(u) if u.isdigit() else u for u in a.split(",")] for a in arguments]
-            if kind == "n":
-                sizes = arguments[0][0], arguments[1][0]
-            if not in_range(kind, arguments, *sizes):
-                raise Malformed(line, "a number is out of range")
-            is_run = [kind == "c" and i % 2 == 0 and i > 0 for i in range(len(arguments))]
-            arguments = [a if run else a[0] for a, run in zip(arguments, is_run, strict=True)]
-        lines.append((line, kind, arguments))
-    if last != "q" or unfinished:
-        raise Malformed(len(texts) + 1, "the end is missing")
-    return lines
-
-
-def in_range(kind, arguments, n, m):
-    """Arguments are lists of one number, or of one word, or of a run's."""
-    if kind == "c":
-        limits = [LARGEST + 1] + [m, n] * len(arguments)
-        if arguments[0] == [0]:
-            return False
-    else:
-        first = {"n": [IDS, IDS], "t": [0, n + 1], "d": [LARGEST + 1] * 2, "r": [LARGEST + 1] * 2}
-        first |= dict.fromkeys(["u", "l", "s", "n2"], [LARGEST + 1])
-        limits = first.get(kind, []) + [n] * len(arguments)
-    words = zip(arguments, limits, strict=False)
-    return all(u in ("f", "r") or u < limit for word, limit in words for u in word)
-
-
-def demand(good, line, reason):
-    if not good:
-        raise Refuted(line, reason)
-
-
-class Side:
-    """A program or, backward, the reversed one, with the edges that probing added: direct[v] and
-    ancestors[v] are masks of statements; storage s exists at the start if starts[s], and at the
-    end if stays[s]."""
-
-    def __init__(self, program, edges, way):
-        self.p, self.n, self.m = program, program.n, program.m
-        self.starts, self.stays, self.direct = program.live_in, program.live_out, program.direct[:]
-        for u, v in edges:
-            self.direct[v] |= 1 << u
-        if way == "r":
-            self.starts, self.stays, forward = self.stays, self.starts, self.direct
-            self.direct = [0] * self.n
-            for v in range(self.n):
-                for u in members(forward[v]):
-                    self.direct[u] |= 1 << v
-        self.ancestors = self.direct[:]
-        for u in range(self.n):
-            for v in range(self.n):
-                if self.ancestors[v] >> u & 1:
-                    self.ancestors[v] |= self.ancestors[u]
-
-    def begun(self, s, done):
-        return self.starts[s] or self.p.accessors[s] & done
-
-    def lasts(self, s, done):
-        return self.stays[s] or self.p.accessors[s] & ~done
+    def ancestors(self, statements):
+        """What has to run before any of a mask of statements."""
+        found, new = 0, statements
+        while new:
+            u = new.bit_length() - 1
+            new = (new ^ 1 << u) | self.direct[u] & ~found
+            found |= self.direct[u]
+        return found
 
     def ready(self, v, done):
         return not done >> v & 1 and not self.direct[v] & ~done
 
-    def memory(self, done):
-        live = (s for s in range(self.m) if self.begun(s, done) and self.lasts(s, done))
-        return sum(self.p.size[s] for s in live)
-
-    def cost(self, done, v):
-        new = (s for s in self.p.uses[v] if not self.begun(s, done))
-        return self.memory(done) + self.p.work[v] + sum(self.p.size[s] for s in new)
-
-
-def members(mask):
-    return [v for v in range(mask.bit_length()) if mask >> v & 1]
+    def cost(self, done, v=-1):
+        """Bytes while v runs behind `done`; without v, between two statements."""
+        return Packing(self, done, done, v).sum
 
 
 class Packing:
-    """Chains that show what is live when all of `lower`, and none outside `upper`, has run, and
-    `v` (if not None) runs. `sum`: bytes shown."""
+    """What surely exists while v runs, when all of `lower`, and nothing outside `upper`, has run:
+    storages that are present then, and what chains show of others. `sum`: bytes."""
 
-    def __init__(self, side, lower, upper, v=None):
-        p = side.p
-        self.side, self.lower, self.upper = side, lower, upper
-        self.uses = set() if v is None else p.uses[v]
-        others = set(range(p.m)) - self.uses
-        self.lasts = {s for s in range(p.m) if side.lasts(s, upper)}  # rule 3
-        self.constant = {s for s in others & self.lasts if side.begun(s, lower)}
-        self.sum = (0 if v is None else p.own(v)) + sum(p.size[s] for s in self.constant)
-        self.load = [0] * p.m
+    def __init__(self, p, lower, upper, v=-1, is_base=False):
+        self.p, self.upper, self.is_base = p, upper, is_base
+        self.begun = {s for s in range(p.m) if p.starts[s] or p.accessors[s] & lower}
+        self.lasting = {s for s in range(p.m) if p.stays[s] or p.accessors[s] & ~upper}
+        self.present = self.begun & self.lasting | p.uses[v]
+        self.sum = p.work[v] + sum(p.size[s] for s in self.present)
+        self.room, self.chains = p.size[:], []
 
-    def follow(self, line, chain):
-        """Rules 2, 3 and 5; returns the storages."""
-        storages, runs, uses = chain[::2], chain[1::2], self.side.p.uses
-        demand(len(set(storages)) == len(storages), line, "a storage twice in a chain")
-        demand(self.side.begun(storages[0], self.lower), line, "rule 2")
-        demand(storages[-1] in self.lasts, line, "rule 3")
-        for s, run, t in zip(storages, runs, storages[1:], strict=False):
-            demand(all(self.upper >> u & 1 for u in run), line, "rule 5: outside T")
-            demand(s in uses[run[0]] and t in uses[run[-1]], line, "rule 5: no access")
-            links = zip(run, run[1:], strict=False)
-            demand(all(self.side.direct[x] >> u & 1 for x, u in links), line, "rule 5: no link")
-        return storages
+    def add(self, weight, *chain):
+        """Follows a chain; for a base, rules 1 and 4 are left to the exits."""
+        storages, p = chain[::2], self.p
+        demand(len(set(storages)) == len(storages), "rule 1: twice")
+        demand(storages[0] in self.begun and storages[-1] in self.lasting, "rule 2 or 3")
+        for s, run, t in zip(storages, chain[1::2], storages[1:]):
+            demand(all(self.upper >> u & 1 for u in run), "rule 5: outside")
+            demand(s in p.uses[run[0]] and t in p.uses[run[-1]], "rule 5: no access")
+            demand(all(p.direct[x] >> u & 1 for x, u in zip(run, run[1:])), "rule 5: no link")
+        demand(self.is_base or self.present.isdisjoint(storages), "rule 1 or 4")
+        self.count(weight, storages)
 
     def count(self, weight, storages):
         self.sum += weight
-        for s in storages:
-            self.load[s] += weight
-
-    def add(self, line, weight, *chain):
-        storages = self.follow(line, chain)
-        demand(not set(storages) & self.uses, line, "rule 1")
-        demand(not set(storages) & self.constant, line, "rule 4")
-        self.count(weight, storages)
-        demand(all(self.load[s] <= self.side.p.size[s] for s in storages), line, "overloaded")
-
-
-class Trap:
-    """A trap proof; a reverse one is a forward one of the reversed program."""
-
-    def __init__(self, program, line, edges, order, bound, way, count, *more):
-        self.side, self.bound, n = Side(program, edges, way), bound, program.n
-        listed = (order if way == "f" else order[::-1])[:count] + list(more)
-        demand(len(set(listed)) == len(listed), line, "a statement stands twice in T")
-        demand(len(listed) < n, line, "T is everything")
-        self.T = sum(1 << v for v in listed)
-        closed = [not self.side.direct[v] & ~self.T for v in range(n)]
-        demand(all(closed[v] for v in listed), line, "T is not closed")
-        self.left = {v for v in set(range(n)) - set(listed) if closed[v]}
-        self.anchors, self.chains, self.at, self.packing = (), [], None, None
-
-    def set_base(self, line, *anchors):
-        self.close(line)
-        self.at, self.anchors, self.chains, lower, ancestors = None, anchors, [], 0, 0
-        demand(len(set(anchors)) == len(anchors), line, "an anchor stands twice")
-        for a in anchors:
-            demand(self.T >> a & 1, line, "an anchor outside T")
-            ancestors |= self.side.ancestors[a]
-            lower |= self.side.ancestors[a] | 1 << a
-        demand(not any(ancestors >> a & 1 for a in anchors), line, "an anchor before another")
-        self.packing = Packing(self.side, lower, self.T)
-
-    def set_exit(self, line, v):
-        self.close(line)
-        demand(v in self.left, line, "not an exit, or listed twice")
-        self.left.remove(v)
-        before = self.side.ancestors[v]
-        demand(all(before >> a & 1 for a in self.anchors), line, "an anchor is no ancestor")
-        self.at, self.packing = line, Packing(self.side, before, self.T, v)
-        for weight, storages in self.chains:
-            if not set(storages) & (self.packing.uses | self.packing.constant):
-                self.packing.count(weight, storages)
-
-    def set_chain(self, line, weight, *chain):
-        if self.at is not None:
-            self.packing.add(line, weight, *chain)
-            return
-        storages = self.packing.follow(line, chain)
-        used = {s for _, other in self.chains for s in other}
-        demand(not used & set(storages), line, "a storage twice in the base")
-        demand(all(weight <= self.side.p.size[s] for s in storages), line, "too heavy")
         self.chains.append((weight, storages))
-
-    def close(self, line, end=False):
-        demand(self.at is None or self.packing.sum >= self.bound, self.at, "too cheap")
-        demand(not end or not self.left, line, f"exits that are not listed: {self.left}")
-
-
-class Probes:
-    """Edges that hold in every order below the bound."""
-
-    def __init__(self, program, bound):
-        self.p, self.bound, self.edges, self.circle, self.at = program, bound, [], False, None
-
-    def set_edge(self, line, u, v):
-        self.close(line)
-        demand(not self.circle, line, "behind an edge that closes a circle")
-        demand(u != v, line, "an edge to itself")
-        side = Side(self.p, self.edges, "f")
-        later = {x for x in range(self.p.n) if side.ancestors[x] & (1 << u | 1 << v)} | {u, v}
-        trap = sum(1 << x for x in set(range(self.p.n)) - later)
-        self.at, self.packing = line, Packing(side, side.ancestors[v], trap, v)
-        self.circle = side.ancestors[u] >> v & 1
-        self.edges.append((u, v))
-
-    def set_chain(self, line, weight, *chain):
-        self.packing.add(line, weight, *chain)
-
-    def close(self, line):
-        demand(self.at is None or self.packing.sum >= self.bound, self.at, "too cheap")
+        for s in storages:
+            demand(weight <= self.room[s], "a storage carries more than its size")
+            self.room[s] -= self.room[s] if self.is_base else weight
 
 
-class Search:
-    """An exact search. ran[way]: what has run from the start (f), from the end (r)."""
+class Proof:
+    """A certificate, read for its form first, then from top to bottom; `place` was read last."""
 
-    def __init__(self, program, edges, bound):
-        self.p, self.bound, self.all = program, bound, (1 << program.n) - 1
-        self.sides = {way: Side(program, edges, way) for way in "fr"}
-        self.ran = {"f": 0, "r": 0}
-        self.stuck, self.states, self.at, self.packing, self.goal = False, None, None, None, 0
+    def __init__(self):
+        self.place, self.lines = "program", []
+        self.limits = {"I": 2**31 - 3, "B": LARGEST + 1, "W": LARGEST + 1}
 
-    def middle(self):
-        return self.all & ~self.ran["f"] & ~self.ran["r"]
+    def read_lines(self, data):
+        *texts, unfinished = data.decode("latin-1").split("\n")
+        follow = {"p"}
+        for number, text in enumerate(texts, 1):
+            self.place, (letter, *words) = f"line {number}", text.split(" ")
+            require(letter in follow, "a line that can stand here")
+            kind = "n2" if letter == "n" and len(follow) > 1 else letter
+            head, _, tail = FORMS[kind][0].partition("*")
+            kinds = head + tail * ((len(words) - len(head)) // (len(tail) or 1))
+            require(len(words) == len(kinds) and (kind != "f" or len(words) < 2), "its arguments")
+            arguments = [self.read_word(*each) for each in zip(kinds, words)]
+            if kind == "n":
+                self.limits |= {"V": arguments[0], "S": arguments[1], "P": arguments[0] + 1}
+            follow = follow if kind == "c" else FORMS[kind][1]
+            self.lines.append((self.place, letter, arguments))
+        self.place = f"line {len(texts) + 1}"
+        require(not follow and not unfinished, "a whole certificate")
+        self.lines.reverse()
 
-    def expect(self, line, side, lower, upper, goal=None):
-        """The chains to come show the least memory between two sets; one step needs none."""
-        self.at, self.packing, self.goal, self.chained = line, None, goal, False
-        if goal is None and (upper & ~lower).bit_count() == 1:
-            demand(side.memory(upper) <= side.memory(lower), line, "memory grows")
-            return
-        self.packing = Packing(side, lower, upper)
-        self.goal = side.memory(upper) if goal is None else goal
+    def read_word(self, kind, word):
+        if kind == "R":
+            return [self.read_word("V", part) for part in word.split(",")]
+        require(re.fullmatch(WORDS.get(kind, NUMBER), word), "a proper argument")
+        if kind in self.limits:
+            require(int(word) < self.limits[kind], "within its limits")
+        return int(word) if kind in self.limits else word
 
-    def set_chain(self, line, weight, *chain):
-        demand(self.packing, self.at, "no chains are needed")
-        self.packing.add(line, weight, *chain)
-        self.chained = True
+    def next(self):
+        return self.lines[-1][1]
 
-    def close(self, line):
-        """All chains were read."""
-        if self.packing:
-            demand(self.packing.sum >= self.goal, self.at, "not shown to be least")
-        self.packing = None
+    def take(self):
+        self.place, _, arguments = self.lines.pop()
+        return arguments
 
-    def pivot(self, line, way, v):
-        side, other = self.sides[way], self.sides["fr".replace(way, "")]
-        reached = side.ancestors[v] | 1 << v
-        demand(reached | other.ancestors[v] == self.all, line, "not comparable with all")
-        demand(not self.ran[way] & ~reached, line, "what has run is not before it")
-        demand(not reached & ~(self.ran[way] | self.middle()), line, "outside the middle")
-        self.ran[way] = reached
+    def follow_chains(self, packing, goal):
+        """What the chains show is named by the line that they stand behind."""
+        place = self.place
+        while self.next() == "c":
+            packing.add(*self.take())
+        self.place = place
+        demand(packing.sum >= goal, "too little is shown")
 
-    def commit_each(self, line, way, *listed):
-        side = self.sides[way]
-        for v in listed:
-            ran = self.ran[way]
-            demand(self.middle() >> v & 1 and side.ready(v, ran), line, "not ready")
-            demand(side.memory(ran | 1 << v) <= side.memory(ran), line, "memory grows")
-            self.ran[way] |= 1 << v
+    def expect_least(self, p, lower, upper):
+        """Chains show that M is smallest at `upper`; one statement needs none."""
+        if (upper & ~lower).bit_count() != 1:
+            self.follow_chains(Packing(p, lower, upper), p.cost(upper))
+        else:
+            demand(p.cost(upper) <= p.cost(lower) and self.next() != "c", "grows, or has chains")
 
-    def commit(self, line, way, *listed):
-        side, lower = self.sides[way], self.ran[way]
-        for v in listed:
-            demand(self.middle() >> v & 1, line, "not in the middle, or twice")
-            self.ran[way] |= 1 << v
-        upper = self.ran[way]
-        demand(all(not side.direct[v] & ~upper for v in listed), line, "not a down-set")
-        self.expect(line, side, lower, upper)
-
-    def explore(self, line, way):
-        self.side, self.S, self.R = self.sides[way], self.ran[way], self.ran[way] | self.middle()
-        self.left = self.middle()
-
-    def set_block(self, line, *listed):
-        self.close_block()
-        side, self.block, middle = self.side, 0, self.R & ~self.S
-        demand(listed, line, "an empty block")
-        for v in listed:
-            demand(self.left >> v & 1, line, "not in the middle, or in a block already")
-            self.block |= 1 << v
-            self.left &= ~(1 << v)
-        rest = middle & ~self.block
-        for v in members(middle):
-            other = self.block if rest >> v & 1 else rest
-            demand(not side.direct[v] & other, line, "a dependence joins blocks")
-        for s in range(self.p.m):
-            both = self.p.accessors[s] & self.block and self.p.accessors[s] & rest
-            constant = side.begun(s, self.S) and side.lasts(s, self.R)
-            demand(not both or constant, line, "a storage joins blocks")
-        self.line, self.states = line, None
-        self.expect(line, side, self.S, self.S | self.block, side.memory(self.S))
-
-    def close_block(self):
-        if self.states:
-            demand(0 in self.claimed, self.line, "state 0 is not claimed")
-            self.stuck |= all(self.states[i] != self.S | self.block for i in self.claimed)
-
-    def state(self, line, i):
-        demand(i < len(self.states), line, "no such state")
-        return self.states[i]
-
-    def steps(self, state):
-        return [v for v in members(self.block) if self.side.ready(v, state)]
-
-    def set_state(self, line, i, v):
-        state = self.state(line, i)
-        demand(v in self.steps(state), line, "not ready")
-        demand(state | 1 << v not in self.number, line, "the state is declared already")
-        self.number[state | 1 << v] = len(self.states)
-        self.states.append(state | 1 << v)
-
-    def claim(self, line, i):
-        """State i, which may be claimed."""
-        state = self.state(line, i)
-        demand(i not in self.claimed, line, "the state is claimed already")
-        demand(self.side.memory(state) >= self.side.memory(self.S), line, "below the start")
-        return state
-
-    def claimed_state(self, line, i):
-        state = self.state(line, i)
-        demand(i in self.claimed, line, "the state is not claimed")
-        return state
-
-    def claim_next(self, line, i):
-        state = self.claim(line, i)
-        for v in self.steps(state):
-            to = self.number.get(state | 1 << v)
-            high = self.side.cost(state, v) >= self.bound
-            demand(high or to in self.claimed, line, "what it leads to is not claimed")
-        self.claimed.add(i)
-
-    def claim_larger(self, line, i, larger):
-        state, upper = self.claim(line, i), self.claimed_state(line, larger)
-        demand(not state & ~upper and state != upper, line, "not larger")
-        self.claimed.add(i)
-        self.expect(line, self.side, state, upper)
-
-    def claim_reached(self, line, i, start, *steps):
-        state, at = self.claim(line, i), self.claimed_state(line, start)
-        for v in steps:
-            demand(v in self.steps(at), line, "not ready")
-            demand(self.side.cost(at, v) < self.bound, line, "the step is not below the bound")
-            at |= 1 << v
-        demand(at == state, line, "another state is reached")
-        self.claimed.add(i)
-
-    def read(self, line, kind, arguments):
-        if kind in ("s", "n2", "d", "r") and self.states is None:
-            demand(not self.chained, self.line, "states behind chains of the block")
-            self.packing, self.states, self.claimed = None, [self.S], set()
-            self.number = {self.S: 0}
-        if kind != "c":
-            self.close(line)
-        reader = {"y": self.pivot, "k": self.commit_each, "K": self.commit, "m": self.explore}
-        reader |= {"g": self.set_block, "s": self.set_state, "n2": self.claim_next}
-        reader |= {"d": self.claim_larger, "r": self.claim_reached, "c": self.set_chain}
-        if kind != "q":
-            reader[kind](line, *arguments)
-            return
-        self.close_block()
-        demand(not self.left, line, "statements that are in no block")
-        demand(self.stuck, line, "all blocks can be completed")
-
-
-def check(program, lines):
-    """(peak, bound), or raises Refuted."""
-    trap = probes = search = order = None
-    proved = False
-    for line, kind, arguments in lines:
-        if kind in "tx" and probes:
-            probes.close(line)
-            demand(not probes.circle, line, "behind an edge that closes a circle")
-        if search:
-            search.read(line, kind, arguments)
-        elif kind == "h":
-            demand(arguments == [program.sha256], line, "another program")
-        elif kind == "n":
-            demand(arguments == [program.n, program.m], line, "other sizes")
-        elif kind == "o":
-            order, done = arguments, 0
-            demand(sorted(order) == list(range(program.n)), line, "not a permutation")
-            for v in order:
-                demand(not program.direct[v] & ~done, line, f"{v} comes too early")
-                done |= 1 << v
-        elif kind == "u":
-            peak = program.peak(order)
-            demand(arguments == [peak], line, f"the peak is {peak}")
-        elif kind == "l":
-            bound = arguments[0]
-            demand(bound <= peak, line, "the bound is above the peak")
-        elif kind == "f":
-            need, proved = program.floor(*arguments), True
-            demand(need >= bound, line, f"only {need} bytes")
-        elif kind == "a":
-            probes = probes or Probes(program, bound)
-            probes.set_edge(line, *arguments)
-            proved = probes.circle
+    def check(self, p):
+        """Returns the verdict on what is true of this program."""
+        self.take()
+        demand(self.take() == [p.sha256], "another program")
+        demand(self.take() == [p.n, p.m], "other sizes")
+        order, done, peak = self.take(), 0, p.cost(0)
+        demand(sorted(order) == list(range(p.n)), "not a permutation")
+        for v in order:
+            demand(p.ready(v, done), f"{v} comes too early")
+            peak = max(peak, p.cost(done, v))
+            done |= 1 << v
+        demand(self.take() == [peak], f"the peak is {peak}")
+        [self.bound] = self.take()
+        demand(self.bound <= peak, "the bound is above the peak")
+        self.ways, circle = {"f": p, "r": p.reversed()}, False
+        while self.next() == "a" and not circle:
+            u, v = self.take()
+            demand(u != v, "an edge to itself")
+            later = self.ways["r"].ancestors(1 << u | 1 << v) | 1 << u | 1 << v
+            self.follow_chains(Packing(p, p.ancestors(1 << v), p.all & ~later, v), self.bound)
+            circle = p.ancestors(1 << u) >> v & 1
+            p.direct[v] |= 1 << u
+            self.ways["r"].direct[u] |= 1 << v
+        kind, arguments = self.next(), self.take()
+        demand(kind == "q" or not circle, "behind an edge that closes a circle")
+        if kind == "f":
+            need = Packing(p, 0, p.all if arguments else 0, *arguments).sum
+            demand(need >= self.bound, f"only {need} bytes")
         elif kind == "t":
-            edges, proved = probes.edges if probes else [], True
-            trap = Trap(program, line, edges, order, bound, *arguments)
+            self.check_trap(order, *arguments)
         elif kind == "x":
-            search = Search(program, probes.edges if probes else [], bound)
-            proved = True
-        elif kind == "c":
-            (trap or probes).set_chain(line, *arguments)
-        elif kind in "be":
-            (trap.set_base if kind == "b" else trap.set_exit)(line, *arguments)
-        elif kind == "q":
-            if trap:
-                trap.close(line, end=True)
-            elif probes:
-                probes.close(line)
-            demand(proved or bound == 0, line, "no proof")
-    return peak, bound
+            self.check_search()
+        else:
+            demand(circle or self.bound == 0, "no proof")
+        optimal = " optimal" if peak == self.bound else ""
+        return f"s VERIFIED peak {peak} bound {self.bound}{optimal}"
+
+    def check_trap(self, order, way, count, *more):
+        p = self.ways[way]
+        listed = [*(order if way == "f" else order[::-1])[:count], *more]
+        trap = mask_of(listed)
+        demand(trap != p.all, "T is everything")
+        demand(not any(p.direct[v] & ~trap for v in listed), "T is not closed")
+        left = mask_of([v for v in range(p.n) if p.ready(v, trap)])
+        base, anchors = Packing(p, 0, trap, is_base=True), 0
+        while self.next() != "q":
+            if self.next() == "b":
+                anchors = mask_of(self.take())
+                before = p.ancestors(anchors)
+                demand(not anchors & (~trap | before), "an anchor outside T, or before another")
+                base = Packing(p, before | anchors, trap, is_base=True)
+                self.follow_chains(base, 0)
+                continue
+            [v] = self.take()
+            demand(left >> v & 1, "not an exit, or listed already")
+            left ^= 1 << v
+            before = p.ancestors(1 << v)
+            demand(not anchors & ~before, "an anchor is no ancestor")
+            packing = Packing(p, before, trap, v)
+            for weight, storages in base.chains:
+                if packing.present.isdisjoint(storages):
+                    packing.count(weight, storages)
+            self.follow_chains(packing, self.bound)
+        self.take()
+        demand(not left, "exits are left out")
+
+    def check_search(self):
+        ran = {"f": 0, "r": 0}
+        while self.next() != "m":
+            kind, (way, *listed) = self.next(), self.take()
+            p, other = self.ways[way], "r" if way == "f" else "f"
+            if kind == "y":
+                upper = p.ancestors(1 << listed[0]) | 1 << listed[0]
+                demand(not ran[way] & ~upper and not upper & ran[other], "not in the middle")
+                demand(upper | self.ways[other].ancestors(1 << listed[0]) == p.all, "incomparable")
+                ran[way] = upper
+                continue
+            for added in [listed] if kind == "K" else [[v] for v in listed]:
+                upper = ran[way] | mask_of(added)
+                demand(not mask_of(added) & (ran["f"] | ran["r"]), "not in the middle")
+                demand(not any(p.direct[v] & ~upper for v in added), "not a down-set")
+                self.expect_least(p, ran[way], upper)
+                ran[way] = upper
+        [way] = self.take()
+        p, start, middle = self.ways[way], ran[way], self.ways[way].all & ~ran["f"] & ~ran["r"]
+        left, stuck = middle, False
+        while self.next() == "g":
+            block = mask_of(self.take())
+            demand(block and not block & ~left, "empty, not in the middle, or in a block already")
+            left ^= block
+            stuck |= self.check_block(p, start, block, middle ^ block)
+        self.take()
+        demand(not left, "statements that are in no block")
+        demand(stuck, "all blocks can be completed")
+
+    def check_block(self, p, start, block, rest):
+        """Is the block stuck? `rest` is all else of the middle."""
+        fixed = Packing(p, start, start | block | rest).present
+        groups = [p.accessors[s] for s in range(p.m) if s not in fixed]
+        groups += [p.direct[v] | 1 << v for v in range(p.n) if (block | rest) >> v & 1]
+        joined = any(who & block and who & rest for who in groups)
+        demand(not joined, "a dependence or a storage joins blocks")
+        if self.next() in "sndr":
+            return self.check_states(p, start, block)
+        self.follow_chains(Packing(p, start, start | block), p.cost(start))
+        demand(self.next() not in "sndr", "states behind chains of the block")
+        return False
+
+    def check_states(self, p, start, block):
+        """Can no steps below the bound complete the block?"""
+        place, states, claimed = self.place, [start], {start: False}
+        members = [v for v in range(p.n) if block >> v & 1]
+        while self.next() in "sndr":
+            kind, (i, *more) = self.next(), self.take()
+            demand(i < len(states), "no such state")
+            state = states[i]
+            if kind == "s":
+                demand(more[0] in members and p.ready(more[0], state), "not ready")
+                state |= 1 << more[0]
+                demand(state not in claimed, "declared already")
+                claimed[state] = False
+                states.append(state)
+                continue
+            good = not claimed[state] and p.cost(state) >= p.cost(start)
+            demand(good, "claimed already, or below the start")
+            if kind == "n":
+                for v in members:
+                    if p.ready(v, state) and p.cost(state, v) < self.bound:
+                        demand(claimed.get(state | 1 << v), "it leads to an unclaimed state")
+            else:
+                demand(more[0] < len(states) and claimed[states[more[0]]], "to no claimed state")
+                other = states[more[0]]
+                for v in more[1:]:
+                    demand(v in members and p.ready(v, other), "not ready")
+                    demand(p.cost(other, v) < self.bound, "a step that is not below the bound")
+                    other |= 1 << v
+                if kind == "r":
+                    demand(other == state, "another state is reached")
+                else:
+                    demand(state != other and not state & ~other, "not larger")
+                    self.expect_least(p, state, other)
+            claimed[state] = True
+        self.place = place
+        demand(claimed[start], "state 0 is not claimed")
+        return not claimed.get(start | block)
 
 
 def verdict(program_data, certificate_data):
     """(exit code, verdict line) for the bytes of the two files."""
+    proof = Proof()
     try:
         program = Program(program_data)
-        peak, bound = check(program, read_certificate(certificate_data))
-    except Malformed as error:
-        return 65, "s MALFORMED line {}: {}".format(*error.args)
-    except Refuted as error:
-        return 1, "s REFUTED line {}: {}".format(*error.args)
-    return 0, f"s VERIFIED peak {peak} bound {bound}" + (" optimal" if peak == bound else "")
+        proof.read_lines(certificate_data)
+        return 0, proof.check(program)
+    except Fault as fault:
+        code, word, reason = fault.args
+        return code, f"s {word} {proof.place}: {reason}"
 
 
 if __name__ == "__main__":
