@@ -203,7 +203,7 @@ typedef enum pp_proof_kind {
   PP_PROOF_FLOOR = 1,
   PP_PROOF_FORWARD_TRAP = 2,
   PP_PROOF_REVERSE_TRAP = 3,
-  PP_PROOF_PROBING = 4,
+  PP_PROOF_PROBING = 4, /* a trap behind edges that every lower order respects */
   PP_PROOF_SEARCH = 5
 } pp_proof_kind;
 /* "none", "floor", "forward-trap", "reverse-trap", "probing", "search". */

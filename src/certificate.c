@@ -120,6 +120,18 @@ static bool put_trap(struct writer *w, const pp_plan *plan) {
   return true;
 }
 
+static void put_edges(struct writer *w, const struct pp_edges *edges) {
+  for (size_t i = 0; i < edges->edges.count; i++) {
+    const struct pp_edge *edge = edges->edges.items + i;
+    put_char(w, 'a');
+    put_list(w, &edge->before, 1);
+    put_list(w, &edge->after, 1);
+    put_char(w, '\n');
+    for (size_t j = edge->begin; j < edge->end; j++)
+      put_chain(w, &edges->chains, j);
+  }
+}
+
 static void put_search(struct writer *w, const struct pp_proof *proof) {
   for (size_t i = 0; i < proof->lines.count; i++) {
     const struct pp_line *line = proof->lines.items + i;
@@ -161,6 +173,7 @@ pp_status pp_certificate_write(const pp_plan *plan, const char *sha256, pp_write
   w->data = data;
   put_head(w, plan, sha256);
   bool memory = true;
+  put_edges(w, &plan->proof.probed);
   if (plan->proof.kind == PP_PROOF_FLOOR && plan->proof.statement >= 0)
     put_fact(w, 'f', plan->proof.statement);
   else if (plan->proof.kind == PP_PROOF_FLOOR)

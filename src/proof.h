@@ -15,6 +15,8 @@ struct pp_chains {
   pp_indices tokens;
 };
 
+/* Copies a chain of `from` behind those of `to`. False when out of memory. */
+bool pp_chains_append(struct pp_chains *to, const struct pp_chains *from, size_t index);
 void pp_chains_free(struct pp_chains *chains);
 
 struct pp_exit {
@@ -31,10 +33,26 @@ struct pp_line {
   size_t chain_begin, chain_end;
 };
 
+/* By probing: `before` runs before `after` in every order of peak < bound. Chains begin .. end - 1
+ * show it, in the program with the edges in front of this one. */
+struct pp_edge {
+  pp_index before, after;
+  size_t begin, end;
+};
+
+struct pp_edges {
+  PP_VECTOR(struct pp_edge) edges;
+  struct pp_chains chains;
+};
+
+bool pp_edges_copy(const struct pp_edges *from, struct pp_edges *to); /* false: out of memory */
+void pp_edges_free(struct pp_edges *edges);
+
 struct pp_proof {
   pp_proof_kind kind;
-  int64_t bound;      /* L */
-  pp_index statement; /* floor: or -1 */
+  struct pp_edges probed; /* the rest is about the program with these */
+  int64_t bound;          /* L */
+  pp_index statement;     /* floor: or -1 */
   /* Traps. */
   pp_indices inside;  /* T */
   pp_indices anchors; /* of the base: all exits need them */

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "heuristic.h"
 #include "plan.h"
+#include "probe.h"
 #include "repair.h"
 #include "search.h"
 #include "trap.h"
@@ -12,6 +13,9 @@
 /* States that one exploration may hold unless the caller says otherwise: at least so many, and some
  * for each statement. */
 enum { STATES = 1 << 20, STATES_EACH = 16 };
+
+/* Probing looks at so many statements in cuts, of programs that are no larger. */
+enum { PROBED_WORK = 1 << 22, PROBED_MOST = 1 << 12 };
 
 enum {
   LOWEST_TRIES = 4,   /* levels tried one after the other, each the lowest possible */
@@ -24,9 +28,11 @@ struct solver {
   pp_plan *plan;
   pp_index *spare; /* n: an order being tried */
   struct pp_limits limits;
-  int64_t states;    /* of searches that ended */
-  pp_search *prover; /* the search that proved the highest level infeasible, or NULL */
-  pp_search *lead;   /* its commits hold at every level that is still open; or NULL */
+  int64_t states;            /* of searches that ended */
+  pp_search *prover;         /* the search that proved the highest level infeasible, or NULL */
+  pp_search *lead;           /* its commits hold at every level that is still open; or NULL */
+  struct pp_probing probing; /* `strict` if it found edges */
+  const pp_program *strict;  /* has all the orders that are better than the plan's */
 };
 
 static bool should_stop(void *data) {
@@ -81,7 +87,7 @@ static bool seed_from_order(struct solver *solver, struct pp_trap *trap, int64_t
   pp_index n = solver->program->n;
   for (pp_index i = 0; done && i < n; i++) {
     pp_index v = solver->plan->order[trap->run.view.reverse ? n - 1 - i : i];
-    if (pp_run_step(&run, v) >= level)
+    if (run.waiting[v] || pp_run_step(&run, v) >= level)
       break;
     done = pp_trap_seed(trap, &v, 1);
   }
@@ -90,8 +96,11 @@ static bool seed_from_order(struct solver *solver, struct pp_trap *trap, int64_t
 }
 
 /* Takes a better proof into the plan; `proof` is empty afterwards. */
-static void take_proof(pp_plan *plan, struct pp_proof *proof) {
+static bool take_proof(struct solver *solver, struct pp_proof *proof) {
+  pp_plan *plan = solver->plan;
+  bool done = true;
   if (proof->bound > plan->bound) {
+    done = pp_edges_copy(&solver->probing.found, &proof->probed);
     pp_proof_free(&plan->proof);
     plan->proof = *proof;
     plan->bound = proof->bound;
@@ -100,6 +109,7 @@ static void take_proof(pp_plan *plan, struct pp_proof *proof) {
   } else
     pp_proof_free(proof);
   *proof = (struct pp_proof){0};
+  return done;
 }
 
 /* The trap has no exit below `level`: the plan gets the proof. */
@@ -107,15 +117,14 @@ static pp_status prove(struct solver *solver, struct pp_trap *trap, int64_t leve
   struct pp_proof proof;
   if (!pp_trap_proof(trap, level, &proof))
     return PP_ERROR_MEMORY;
-  take_proof(solver->plan, &proof);
-  return PP_OK;
+  return take_proof(solver, &proof) ? PP_OK : PP_ERROR_MEMORY;
 }
 
 /* Does a trap prove the plan's own peak? */
 static pp_status prove_peak(struct solver *solver, bool reverse) {
   int64_t level = solver->plan->peak;
   struct pp_trap trap;
-  bool done = pp_trap_init(&trap, pp_view_of(solver->program, reverse)) &&
+  bool done = pp_trap_init(&trap, pp_view_of(solver->strict, reverse)) &&
               seed_from_order(solver, &trap, level);
   pp_status status = done ? pp_trap_grow(&trap, level, should_stop, solver) : PP_ERROR_MEMORY;
   if (!status && !pp_trap_whole(&trap))
@@ -126,13 +135,15 @@ static pp_status prove_peak(struct solver *solver, bool reverse) {
 
 /* The best trap of one direction, if it proves more than is proved. */
 static pp_status prove_best(struct solver *solver, bool reverse) {
-  struct pp_view view = pp_view_of(solver->program, reverse);
+  struct pp_view view = pp_view_of(solver->strict, reverse);
   struct pp_trap climb, trap = {0};
   int64_t bound = 0;
   size_t count = 0;
   pp_status status = pp_trap_init(&climb, view) ? pp_trap_climb(&climb, solver->plan->bound, &bound,
                                                                 &count, should_stop, solver)
                                                 : PP_ERROR_MEMORY;
+  if (bound > solver->plan->peak) /* of orders that are no better nothing is said */
+    bound = solver->plan->peak;
   if (status != PP_ERROR_MEMORY && bound > solver->plan->bound)
     status = pp_trap_init(&trap, view) && pp_trap_seed(&trap, climb.members.items, count)
                  ? prove(solver, &trap, bound)
@@ -159,6 +170,21 @@ static pp_status repair(struct solver *solver, pp_error *error) {
   return offer(solver, error);
 }
 
+/* From here on only orders better than the plan's count: what all of them have in common makes
+ * proofs easier. */
+static pp_status probe(struct solver *solver, pp_error *error) {
+  if (solver->program->n > PROBED_MOST)
+    return PP_OK;
+  pp_status status = pp_probe(solver->program, solver->plan->peak, PROBED_WORK, should_stop, solver,
+                              &solver->probing);
+  if (status == PP_ERROR_MEMORY)
+    return pp_fail_memory(error);
+  if (!solver->probing.found.edges.count)
+    return PP_OK;
+  solver->strict = &solver->probing.program;
+  return prove_by_traps(solver, error);
+}
+
 /* ---- Search ---- */
 
 /* The search's commits are where later ones begin. */
@@ -172,7 +198,7 @@ static void follow(struct solver *solver, pp_search *search) {
 static pp_status search_at(struct solver *solver, int64_t level, int64_t budget,
                            pp_search_result *result, pp_error *error) {
   pp_plan *plan = solver->plan;
-  pp_search *search = pp_search_new(solver->program);
+  pp_search *search = pp_search_new(solver->strict);
   bool done = search && (!solver->lead || pp_search_follow(search, solver->lead));
   *result = done ? pp_search_run(search, level, budget, should_stop, solver) : PP_SEARCH_MEMORY;
   pp_status status = *result == PP_SEARCH_MEMORY ? pp_fail_memory(error) : PP_OK;
@@ -245,14 +271,16 @@ static pp_status search(struct solver *solver, pp_error *error) {
 
 /* What the search knows becomes a proof. A level that it kept raising may have cost commits that
  * the proof repeats: its own limit is the same as the search's. */
-static void prove_by_search(struct solver *solver) {
+static bool prove_by_search(struct solver *solver) {
   pp_plan *plan = solver->plan;
   struct pp_proof proof;
+  bool done = true;
   if (solver->prover && plan->searched > plan->bound &&
       pp_search_proof(solver->prover, plan->searched, INT32_MAX, &proof))
-    take_proof(plan, &proof);
+    done = take_proof(solver, &proof);
   follow(solver, NULL);
   pp_search_free(solver->prover);
+  return done;
 }
 
 /* ---- The plan ---- */
@@ -287,8 +315,12 @@ static pp_status solve(struct solver *solver, pp_error *error) {
   if (!status && plan->bound < plan->peak)
     status = repair(solver, error);
   if (!status && plan->bound < plan->peak)
+    status = probe(solver, error);
+  if (!status && plan->bound < plan->peak)
     status = search(solver, error);
-  prove_by_search(solver);
+  if (!prove_by_search(solver) && !status)
+    status = pp_fail_memory(error);
+  pp_probing_free(&solver->probing);
   plan->limited |= solver->limits.stopped;
   plan->states = solver->states;
   plan->seconds = pp_limits_seconds(&solver->limits);
@@ -299,6 +331,7 @@ pp_status pp_solve(const pp_program *program, const pp_options *options, pp_plan
                    pp_error *error) {
   static const pp_options defaults = {0};
   struct solver solver = {.program = program,
+                          .strict = program,
                           .options = options ? options : &defaults,
                           .plan = pp_zalloc(1, sizeof **plan)};
   pp_limits_start(&solver.limits, solver.options);
@@ -344,7 +377,9 @@ bool pp_plan_optimal(const pp_plan *plan) {
 }
 
 pp_proof_kind pp_plan_proof(const pp_plan *plan) {
-  return plan->proof.kind;
+  bool trap =
+      plan->proof.kind == PP_PROOF_FORWARD_TRAP || plan->proof.kind == PP_PROOF_REVERSE_TRAP;
+  return trap && plan->proof.probed.edges.count ? PP_PROOF_PROBING : plan->proof.kind;
 }
 
 bool pp_plan_limited(const pp_plan *plan) {

@@ -48,20 +48,6 @@ static bool set_anchors(struct pp_trap *trap, const bool *somewhere_free, struct
 
 /* ---- The base ---- */
 
-static bool append(struct pp_chains *to, const struct pp_chains *from, size_t index) {
-  struct pp_chain chain = from->chains.items[index];
-  size_t count = chain.end - chain.begin;
-  if (!PP_ROOM(&to->chains) || !pp_reserve((void **)&to->tokens.items, &to->tokens.capacity,
-                                           to->tokens.count + count, sizeof *to->tokens.items))
-    return false;
-  memcpy(to->tokens.items + to->tokens.count, from->tokens.items + chain.begin,
-         count * sizeof *to->tokens.items);
-  chain.begin = to->tokens.count;
-  chain.end = to->tokens.count += count;
-  to->chains.items[to->chains.count++] = chain;
-  return true;
-}
-
 /* The chains of a flow between what all exits need and T that have no storage in common, the first
  * ones first, each as heavy as its lightest storage. */
 static bool choose_base(struct pp_trap *trap, const bool *somewhere_free, struct pp_chains *base) {
@@ -88,7 +74,7 @@ static bool choose_base(struct pp_trap *trap, const bool *somewhere_free, struct
     for (size_t i = chain->begin; apart && i < chain->end; i++)
       if (token[i] < 0)
         used[~token[i]] = true;
-    done = !apart || append(base, &flow, k);
+    done = !apart || pp_chains_append(base, &flow, k);
   }
   pp_chains_free(&flow);
   free(used);
@@ -107,7 +93,7 @@ static bool rely_on_base(struct pp_trap *trap, int64_t level, const struct pp_ch
                          const struct pp_proof *proof, struct pp_proof *shared) {
   bool done = pp_cut_set_base(&trap->cut, base);
   for (size_t k = 0; done && k < base->chains.count; k++)
-    done = append(&shared->chains, base, k);
+    done = pp_chains_append(&shared->chains, base, k);
   shared->base = base->chains.count;
   for (size_t i = 0; done && i < proof->exits.count; i++) {
     struct pp_exit exit = proof->exits.items[i];
@@ -121,7 +107,7 @@ static bool rely_on_base(struct pp_trap *trap, int64_t level, const struct pp_ch
       shared->chains.chains.count = begin;
       shared->chains.tokens.count = before;
       for (size_t k = exit.begin; done && k < exit.end; k++)
-        done = append(&shared->chains, &proof->chains, k);
+        done = pp_chains_append(&shared->chains, &proof->chains, k);
     }
     exit.begin = begin;
     exit.end = shared->chains.chains.count;
