@@ -7,7 +7,7 @@
  * evenly over the records. An accepted certificate fails if its bound exceeds the optimum by brute
  * force, or if its peak is not that of its order. Prints how many mutations were accepted, refuted
  * and malformed. With SAMPLE, every SAMPLE-th one is written to standard output, for comparison
- * with the second checker: a line "STATUS PROGRAM_BYTES CERTIFICATE_BYTES", and both texts. */
+ * with the second checker: a line "PROGRAM_BYTES CERTIFICATE_BYTES VERDICT", and both texts. */
 #define PEAKPROOF_CHECK_NO_MAIN
 #include "../../check/peakproof-check.c"
 
@@ -404,7 +404,7 @@ static void attack(const oracle_program *p, const char *text, size_t size, uint6
               (int)used, mutated);
     }
     if (sample && draw() % sample == 0) {
-      printf("%d %zu %zu\n%s", status, program_size, used, program);
+      printf("%zu %zu %s\n%s", program_size, used, y.verdict, program);
       fwrite(mutated, 1, used, stdout);
     }
   }
