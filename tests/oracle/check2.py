@@ -342,7 +342,7 @@ class Proof:
     def check_states(self, p, start, block):
         """Can no steps below the bound complete the block?"""
         place, states, claimed = self.place, [start], {start: False}
-        members = [v for v in range(p.n) if block >> v & 1]
+        members, least = [v for v in range(p.n) if block >> v & 1], p.cost(start)
         while self.next() in "sndr":
             kind, (i, *more) = self.next(), self.take()
             demand(i < len(states), "no such state")
@@ -354,12 +354,11 @@ class Proof:
                 claimed[state] = False
                 states.append(state)
                 continue
-            good = not claimed[state] and p.cost(state) >= p.cost(start)
-            demand(good, "claimed already, or below the start")
+            demand(not claimed[state] and p.cost(state) >= least, "claimed, or below the start")
             if kind == "n":
                 for v in members:
-                    if p.ready(v, state) and p.cost(state, v) < self.bound:
-                        demand(claimed.get(state | 1 << v), "it leads to an unclaimed state")
+                    if p.ready(v, state) and not claimed.get(state | 1 << v):
+                        demand(p.cost(state, v) >= self.bound, "it leads to an unclaimed state")
             else:
                 demand(more[0] < len(states) and claimed[states[more[0]]], "to no claimed state")
                 other = states[more[0]]
