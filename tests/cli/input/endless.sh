@@ -3,7 +3,7 @@ cp $DATA/tflite/gap_ring.tflite m.tflite
 mkfifo pipe
 echo pipe >list
 try() {
-  timeout 100 peakproof "$@"
+  timeout 400 peakproof "$@"
   echo "exit $?" >&2
 }
 for path in /dev/zero pipe; do
