@@ -452,6 +452,12 @@ def training(results):
             f"of {len(steps)} peak lower, at most "
             f"{max(saved(a, b) for _, a, b in steps):.1%}."
         )
+    named = [
+        f"{c['model']} {p['kind']} {saved(p['stock_peak_measured'], p['peak']):.2%}"
+        for c in lines for p in c["programs"] if re.match("tv_(googlenet|deeplab)", c["model"])
+    ]  # fmt: skip
+    if named:
+        whole += f" The models that the published work names: {', '.join(named)}."
     section = (
         f"{len(lines)} models. Largest saving {best[0]:.1%} ({best[1]}).{whole}\n\n"
         + table(head, rows) + "\n\n" + origin(lines, "bench/inductor_corpus.py run --modes train")
