@@ -457,7 +457,7 @@ def training(results):
         for c in lines for p in c["programs"] if re.match("tv_(googlenet|deeplab)", c["model"])
     ]  # fmt: skip
     if named:
-        whole += f" The models that the published work names: {', '.join(named)}."
+        whole += f" GoogLeNet and DeepLabV3: {', '.join(named)}."
     section = (
         f"{len(lines)} models. Largest saving {best[0]:.1%} ({best[1]}).{whole}\n\n"
         + table(head, rows) + "\n\n" + origin(lines, "bench/inductor_corpus.py run --modes train")
