@@ -1,53 +1,24 @@
-/* torture MODEL [--from BYTE] [--to BYTE] [--flips one|few|all] [--repeats] [--sample N SEED] -
- * hostile ONNX files. torture MODEL --cut OUT - the model with the data of its tensors cut to a few
- * bytes.
+/* torture MODEL [OPTION]... [--repeats] - hostile ONNX files.
+ * torture MODEL --cut OUT - the model with the data of its tensors cut to a few bytes.
  *
  * Every byte of MODEL's structure (all but the data of tensors) takes other values, and MODEL is
  * cut short at every length up to 4 KiB; each such file goes through all that peakproof does
  * (../tflite/exercise.c). A byte inside a text takes one other value only: a name that differs
  * there is another name, whichever it is; its first and last byte take all. Nodes, initialisers
  * and descriptions of values that are alike but for their names and numbers are repeats: three of
- * a kind are done, the others with --repeats, and then they alone. Bytes from <= b < to only, if
- * given; with --sample, N of all cases drawn with SEED. Build it with sanitizers. Prints how many
- * files there were, how many were refused, and exits with 0; anything else aborts. */
-#include <inttypes.h>
+ * a kind are done, the others with --repeats, and then they alone. The other options:
+ * ../fuzz/torture.h. Build it with sanitizers. Prints how many files there were, how many were
+ * refused, and exits with 0; anything else aborts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exercise.h"
 #include "format/onnx_wire.h"
 #include "memory.h"
 #include "onnx.pb-c.h"
+#include "torture.h"
 
-enum { CUTS = 4096 };
-/* What a byte is changed by (exclusive or): the lowest and the highest bit, all of them, then the
- * other single ones. */
-static const uint8_t flips[] = {0x01, 0x80, 0xff, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40};
-enum { FLIPS = sizeof flips, FEW = 3 };
-
-enum { DATA, TEXT, STRUCTURE, REPEAT = 4 }; /* REPEAT comes on top */
 enum { KEPT = 4 }; /* bytes of data that count as structure, and that --cut leaves */
-
-struct torture {
-  uint8_t *bytes, *structure; /* structure: what each byte is */
-  size_t size, from, to;
-  int flips;
-  uint64_t sample, seed, tried, refused;
-  const char *cut;
-  bool repeats;
-};
-
-static void try(struct torture *torture, size_t size, uint64_t seed) {
-  torture->tried++;
-  torture->refused += exercise(torture->bytes, size, seed, false) != PP_OK;
-}
-
-static void flip(struct torture *torture, size_t at, int which) {
-  torture->bytes[at] ^= flips[which];
-  try(torture, torture->size, at * FLIPS + (size_t)which);
-  torture->bytes[at] ^= flips[which];
-}
 
 /* ---- What is structure ---- */
 
@@ -64,9 +35,9 @@ static void mark_field(struct torture *torture, const ProtobufCFieldDescriptor *
                        const pp_wire_field *field, bool data) {
   size_t size = field->end - field->body;
   if (data)
-    memset(torture->structure + field->body + KEPT, DATA, size - KEPT);
+    memset(torture->mark + field->body + KEPT, TORTURE_DATA, size - KEPT);
   else if (known && known->type == PROTOBUF_C_TYPE_STRING && size > 2)
-    memset(torture->structure + field->body + 1, TEXT, size - 2);
+    memset(torture->mark + field->body + 1, TORTURE_TEXT, size - 2);
 }
 
 /* A field with a length (at byte `length`) and a payload, less `cut` bytes. */
@@ -137,7 +108,7 @@ static void leave(struct torture *torture, struct records *records, const struct
     ++*seen;
   else
     for (size_t at = record->length; at < record->end; at++)
-      torture->structure[at] |= REPEAT;
+      torture->mark[at] |= TORTURE_REPEAT;
 }
 
 /* Goes through the model as pp_wire_check does; marks it, lists its messages and data, outer ones
@@ -145,7 +116,6 @@ static void leave(struct torture *torture, struct records *records, const struct
 static void mark(struct torture *torture, struct records *records) {
   struct message stack[100] = {{&onnx__model_proto__descriptor, torture->size, 0, 0}};
   size_t depth = 1, at = 0;
-  memset(torture->structure, STRUCTURE, torture->size);
   add_record(torture, records, &(pp_wire_field){.end = torture->size}, 0, false);
   while (depth) {
     pp_wire_field field;
@@ -183,8 +153,9 @@ static void sum_cuts(const struct records *records) {
   }
 }
 
-static int write_cut(const struct torture *torture, const struct records *records) {
-  FILE *file = fopen(torture->cut, "wb");
+static int write_cut(const struct torture *torture, const struct records *records,
+                     const char *path) {
+  FILE *file = fopen(path, "wb");
   size_t at = 0;
   if (!file)
     return 73;
@@ -205,95 +176,40 @@ static int write_cut(const struct torture *torture, const struct records *record
   return fclose(file) || failed ? 74 : 0;
 }
 
-/* ---- Trying ---- */
+/* ---- The whole ---- */
 
-static int flips_of(const struct torture *torture, size_t at) {
-  uint8_t what = torture->structure[at];
-  if (!(what & REPEAT) == torture->repeats)
-    return 0;
-  what &= (uint8_t)~REPEAT;
-  return what == STRUCTURE ? torture->flips : what == TEXT;
-}
-
-static void try_sample(struct torture *torture) {
-  for (uint64_t i = 0; i < torture->sample;) {
-    size_t at = next_random(&torture->seed) % torture->size;
-    if (i % 8 == 0)
-      try(torture, at % CUTS < torture->size ? at % CUTS : at, i);
-    else if (torture->structure[at] & ~REPEAT)
-      flip(torture, at, (int)(next_random(&torture->seed) % FLIPS));
-    else
-      continue;
-    i++;
-  }
-}
-
-static void try_all(struct torture *torture) {
-  for (size_t at = torture->from; at < torture->to && at < torture->size; at++) {
-    if (at < CUTS && !torture->repeats)
-      try(torture, at, at);
-    for (int which = 0; which < flips_of(torture, at); which++)
-      flip(torture, at, flips_of(torture, at) == 1 ? (int)(at % FEW) : which);
-  }
-}
-
-static int flips_called(const char *name) {
-  return !strcmp(name, "one") ? 1 : strcmp(name, "all") ? FEW : FLIPS;
-}
-
-static bool parse(int count, char **argument, struct torture *torture) {
+/* Returns false if the command line is wrong. */
+static bool parse(int count, char **argument, struct torture *torture, const char **cut) {
   for (int i = 2; i < count; i++) {
-    int left = count - i - 1;
-    if (!strcmp(argument[i], "--from") && left)
-      torture->from = strtoull(argument[++i], NULL, 10);
-    else if (!strcmp(argument[i], "--to") && left)
-      torture->to = strtoull(argument[++i], NULL, 10);
-    else if (!strcmp(argument[i], "--flips") && left)
-      torture->flips = flips_called(argument[++i]);
-    else if (!strcmp(argument[i], "--repeats"))
+    if (!strcmp(argument[i], "--repeats"))
       torture->repeats = true;
-    else if (!strcmp(argument[i], "--cut") && left)
-      torture->cut = argument[++i];
-    else if (!strcmp(argument[i], "--sample") && left > 1) {
-      torture->sample = strtoull(argument[++i], NULL, 10);
-      torture->seed = strtoull(argument[++i], NULL, 10);
-    } else
+    else if (!strcmp(argument[i], "--cut") && i + 1 < count)
+      *cut = argument[++i];
+    else if (!torture_option(torture, count, argument, &i))
       return false;
   }
   return count > 1;
 }
 
 int main(int count, char **argument) {
-  struct torture torture = {.to = SIZE_MAX, .flips = FEW};
+  struct torture torture = TORTURE_DEFAULTS;
+  const char *cut = NULL;
   pp_model *model;
-  pp_error error;
-  if (!parse(count, argument, &torture))
-    return 64;
-  if (pp_model_read(argument[1], NULL, &model, &error)) {
-    fprintf(stderr, "%s: %s\n", argument[1], error.message);
-    return 65;
-  }
-  torture.size = model->size;
-  torture.bytes = malloc(torture.size + 1);
-  torture.structure = malloc(torture.size + 1);
-  if (!torture.bytes || !torture.structure)
-    return 70;
-  memcpy(torture.bytes, model->bytes, torture.size + 1);
+  int code =
+      parse(count, argument, &torture, &cut) ? torture_begin(&torture, argument[1], &model) : 64;
+  if (code)
+    return code;
   pp_model_free(model);
   struct records *records = calloc(1, sizeof *records);
   if (!records)
     return 70;
   mark(&torture, records);
-  int code = torture.cut ? write_cut(&torture, records) : 0;
+  if (cut)
+    code = write_cut(&torture, records, cut);
+  else
+    torture_run(&torture);
   free(records->list.items);
   free(records);
-  if (torture.sample)
-    try_sample(&torture);
-  else if (!torture.cut)
-    try_all(&torture);
-  if (!torture.cut)
-    printf("%" PRIu64 " files, %" PRIu64 " refused\n", torture.tried, torture.refused);
-  free(torture.bytes);
-  free(torture.structure);
+  torture_end(&torture);
   return code;
 }
