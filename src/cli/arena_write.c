@@ -1,7 +1,6 @@
 /* What peakproof arena writes: the model or a CSV with offsets, pictures, tables, the report. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sysexits.h>
 
 #include "cli/arena.h"
 #include "error.h"
@@ -64,13 +63,8 @@ static int write_file(const pp_arena_call *call, const pp_arena_report *report, 
   if (!path)
     return PP_EXIT_DONE;
   pp_status status = pp_output_open(path, &output, &error);
-  if (status)
-    return pp_say_error(path, &error);
-  status = write_kind(call, report, kind, output, &error);
-  if (status)
-    pp_output_abort(output);
-  else
-    status = pp_output_commit(output, &error);
+  if (!status)
+    status = pp_output_close(output, write_kind(call, report, kind, output, &error), &error);
   return status ? pp_say_error(path, &error) : PP_EXIT_DONE;
 }
 
@@ -100,7 +94,7 @@ static int check_outputs(const pp_arena_call *call, size_t arenas) {
 int pp_arena_finish(const pp_arena_call *call) {
   size_t arenas = call->common.plan.only ? 1 : call->jobs;
   pp_arena_view *view = pp_alloc(arenas, sizeof *view);
-  int code = view ? check_outputs(call, arenas) : EX_OSERR;
+  int code = view ? check_outputs(call, arenas) : pp_say_memory();
   static const char *const names[] = {"csv", "tflm", "litert", "plain"};
   pp_arena_report report = {call->path,      names[call->is_csv ? 0 : call->runtime],
                             call->alignment, call->scratch_path != NULL,

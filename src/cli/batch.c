@@ -323,10 +323,8 @@ static bool any_running(const struct batch *batch, const struct job *job) {
 
 static int run_jobs(struct batch *batch) {
   struct job *job = pp_zalloc((size_t)batch->jobs, sizeof *job);
-  if (!job) {
-    pp_say("out of memory");
-    return EX_OSERR;
-  }
+  if (!job)
+    return pp_say_memory();
   int code = PP_EXIT_DONE;
   do {
     code = start_jobs(batch, job);

@@ -18,11 +18,6 @@ void pp_batch_free(pp_batch_models *models) {
   *models = (pp_batch_models){0};
 }
 
-static int no_memory(void) {
-  pp_say("out of memory");
-  return EX_OSERR;
-}
-
 /* A file that is not there is a model that will fail: its line says so. */
 static int add_model(pp_batch_models *models, const char *path) {
   struct stat about = {0};
@@ -31,7 +26,7 @@ static int add_model(pp_batch_models *models, const char *path) {
   char *copy = strdup(path);
   if (!copy || !PP_ROOM(models)) {
     free(copy);
-    return no_memory();
+    return pp_say_memory();
   }
   models->items[models->count++] = (pp_batch_model){
       .path = copy,
@@ -97,7 +92,7 @@ static int enter(paths *folders, pp_batch_models *models, const char *folder) {
       continue;
     char *path = join(folder, entry->d_name);
     if (!path)
-      code = no_memory();
+      code = pp_say_memory();
     else if (lstat(path, &about) || S_ISLNK(about.st_mode)) /* links may go round in circles */
       about.st_mode = 0;
     if (path && S_ISDIR(about.st_mode) && !is_session(path)) {
@@ -105,7 +100,7 @@ static int enter(paths *folders, pp_batch_models *models, const char *folder) {
         folders->items[folders->count++] = path;
         continue;
       }
-      code = no_memory();
+      code = pp_say_memory();
     } else if (path && (S_ISDIR(about.st_mode) || (S_ISREG(about.st_mode) && is_model(path)))) {
       code = add_model(models, path);
     }
@@ -122,7 +117,7 @@ static int by_path(const void *a, const void *b) {
 static int find_below(const char *path, pp_batch_models *models) {
   paths folders = {0};
   char *first = strdup(path);
-  int code = first && PP_ROOM(&folders) ? PP_EXIT_DONE : no_memory();
+  int code = first && PP_ROOM(&folders) ? PP_EXIT_DONE : pp_say_memory();
   if (code)
     free(first);
   else

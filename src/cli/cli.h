@@ -27,6 +27,7 @@ void pp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int pp_usage_error(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Says the error, with the file and the position if there are any; returns the exit code. */
 int pp_say_error(const char *path, const pp_error *error);
+int pp_say_memory(void); /* that there is no more */
 int pp_exit_code(pp_status status);
 /* What standard output still holds; returns the exit code, `code` if all went well. */
 int pp_flush_output(int code);
@@ -96,9 +97,11 @@ bool pp_parse_bytes(const char *text, int64_t *bytes);
 typedef struct pp_output pp_output;
 pp_status pp_output_open(const char *path, pp_output **output, pp_error *error);
 bool pp_output_write(const void *bytes, size_t size, void *output); /* a pp_write */
-/* Both close and free it; after a failure of commit, or abort, the place is as it was. */
+/* All close and free it. After a failure of commit, or abort, the place is as it was. */
 pp_status pp_output_commit(pp_output *output, pp_error *error);
 void pp_output_abort(pp_output *output);
+/* Commits if `status` (of the writing) is PP_OK, else aborts; returns what went wrong first. */
+pp_status pp_output_close(pp_output *output, pp_status status, pp_error *error);
 
 /* A pp_write to a stdio stream. */
 bool pp_stream_write(const void *bytes, size_t size, void *file);

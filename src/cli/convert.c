@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sysexits.h>
 
 #include "cli/cli.h"
 #include "error.h"
@@ -57,10 +56,7 @@ static pp_status write_file(const pp_program *program, const char *path, pp_erro
   if (status)
     return status;
   status = pp_program_json_write(program, pp_output_write, output, error);
-  if (!status)
-    return pp_output_commit(output, error);
-  pp_output_abort(output);
-  return status;
+  return pp_output_close(output, status, error);
 }
 
 static int write_one(const struct convert *convert, const pp_program *program) {

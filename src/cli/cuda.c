@@ -170,7 +170,7 @@ static int read_snapshot(struct cuda *cuda, const char *path, pp_snapshot *snaps
     return pp_say_error(path, &cuda->error);
   if (!cuda->settings_read && snapshot->settings &&
       !(cuda->settings_read = strdup(snapshot->settings)))
-    return EX_OSERR;
+    return pp_say_memory();
   return PP_EXIT_DONE;
 }
 
@@ -277,7 +277,7 @@ static int report(const struct cuda *cuda, const struct job *job, size_t jobs) {
   pp_error error;
   bool full = false;
   if (!program)
-    return EX_OSERR;
+    return pp_say_memory();
   for (size_t i = 0; i < jobs; i++) {
     program[i] = job[i].out;
     /* The order that one would take is the last. */

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "cli/cli.h"
 

@@ -65,6 +65,11 @@ int pp_say_error(const char *path, const pp_error *error) {
   return code;
 }
 
+int pp_say_memory(void) {
+  pp_say("out of memory");
+  return EX_OSERR;
+}
+
 int pp_flush_output(int code) {
   if (!fflush(stdout) && !ferror(stdout))
     return code;

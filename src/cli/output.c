@@ -258,6 +258,13 @@ pp_status pp_output_commit(pp_output *output, pp_error *error) {
   return PP_OK;
 }
 
+pp_status pp_output_close(pp_output *output, pp_status status, pp_error *error) {
+  if (!status)
+    return pp_output_commit(output, error);
+  pp_output_abort(output);
+  return status;
+}
+
 bool pp_same_file(const char *a, const char *b) {
   struct stat x, y;
   return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;

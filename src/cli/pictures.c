@@ -28,13 +28,8 @@ static int write_picture(const char *path, picture *draw, const pp_why *why) {
     return EX_CANTCREAT;
   }
   pp_status status = pp_output_open(path, &output, &error);
-  if (!status) {
-    status = draw(why, pp_output_write, output, &error);
-    if (status)
-      pp_output_abort(output);
-    else
-      status = pp_output_commit(output, &error);
-  }
+  if (!status)
+    status = pp_output_close(output, draw(why, pp_output_write, output, &error), &error);
   return status ? pp_say_error(path, &error) : PP_EXIT_DONE;
 }
 

@@ -156,7 +156,7 @@ static int check_companions(const pp_model *model, const pp_place *output, const
   for (size_t i = 0; !code && i < model->companions; i++) {
     char *companion = companion_path(model, model->companion[i]);
     if (!companion)
-      code = EX_OSERR;
+      code = pp_say_memory();
     else if (same_place(path, companion)) {
       pp_say("%s: %s would overwrite the data of the model's tensors", path, output->option);
       code = EX_CANTCREAT;
@@ -196,7 +196,7 @@ int pp_check_names(const pp_model *model, const pp_place *directory, const char 
   int code = PP_EXIT_DONE;
   for (size_t i = 0; directory->path && !code && i < model->programs; i++) {
     char *path = pp_path_in(directory->path, model->name[i], extension);
-    code = path ? check_path(directory, path, place, count) : EX_OSERR;
+    code = path ? check_path(directory, path, place, count) : pp_say_memory();
     if (!code)
       code = check_companions(model, directory, path);
     free(path);

@@ -4,6 +4,7 @@
 #include <sysexits.h>
 
 #include "cli/cli.h"
+#include "error.h"
 #include "memory.h"
 
 static const char help[] =
@@ -74,17 +75,13 @@ static const pp_syntax syntax = {"plan", help, ":ho:q", options, own_option, 1, 
 static int write_model(const struct plan *plan, const pp_planned *planned) {
   const pp_index **order = pp_alloc(planned->model->programs, sizeof *order);
   pp_output *output;
-  pp_error error = {
-      .status = PP_ERROR_MEMORY, .line = -1, .offset = -1, .message = "out of memory"};
-  pp_status status = order ? pp_output_open(plan->output, &output, &error) : PP_ERROR_MEMORY;
+  pp_error error;
+  pp_status status = order ? pp_output_open(plan->output, &output, &error) : pp_fail_memory(&error);
   if (!status) {
     for (size_t i = 0; i < planned->model->programs; i++)
       order[i] = pp_plan_order(planned->program[i].plan);
     status = pp_model_write(planned->model, order, pp_output_write, output, &error);
-    if (status)
-      pp_output_abort(output);
-    else
-      status = pp_output_commit(output, &error);
+    status = pp_output_close(output, status, &error);
   }
   free(order);
   return status ? pp_say_error(plan->output, &error) : PP_EXIT_DONE;

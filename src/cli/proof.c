@@ -17,13 +17,6 @@ static bool hashed_write(const void *bytes, size_t size, void *data) {
   return pp_output_write(bytes, size, hashed->output);
 }
 
-static pp_status close_output(pp_output *output, pp_status status, pp_error *error) {
-  if (!status)
-    return pp_output_commit(output, error);
-  pp_output_abort(output);
-  return status;
-}
-
 static pp_status write_program(const pp_program *program, const char *path,
                                char sha256[SHA256_DIGEST_STRING_LENGTH], pp_error *error) {
   struct hashed hashed;
@@ -33,7 +26,7 @@ static pp_status write_program(const pp_program *program, const char *path,
   SHA256Init(&hashed.hash);
   status = pp_program_json_write(program, hashed_write, &hashed, error);
   SHA256End(&hashed.hash, sha256);
-  return close_output(hashed.output, status, error);
+  return pp_output_close(hashed.output, status, error);
 }
 
 static pp_status write_certificate(const pp_plan *plan, const char *path, const char *sha256,
@@ -43,7 +36,7 @@ static pp_status write_certificate(const pp_plan *plan, const char *path, const 
   if (status)
     return status;
   status = pp_certificate_write(plan, sha256, pp_output_write, output, error);
-  return close_output(output, status, error);
+  return pp_output_close(output, status, error);
 }
 
 static pp_status refuse(const char *path, const char *input, const char *output, pp_error *error) {

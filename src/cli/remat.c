@@ -1,7 +1,6 @@
 /* peakproof remat: what recomputation can do once no order can, and the model that does it. */
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "cli/cli.h"
 #include "error.h"
@@ -319,7 +318,7 @@ static int work_on_all(struct remat *remat, const pp_model *model, pp_remat_prog
   pp_meter meter;
   const char *only = remat->common.plan.only;
   int64_t *peak = pp_zalloc(model->programs, sizeof *peak);
-  int code = peak ? PP_EXIT_DONE : EX_OSERR;
+  int code = peak ? PP_EXIT_DONE : pp_say_memory();
   pp_meter_attach(&meter, &remat->common);
   for (size_t k = 0; !code && k < model->programs; k++) {
     size_t i = model->sequence[k];
@@ -357,10 +356,7 @@ static int write_model(const struct remat *remat, const pp_remat_report *report)
     for (size_t i = 0; i < model->programs; i++)
       rewriting[i] = rewriting_of(report->program + i);
     status = pp_model_write_remat(model, rewriting, pp_output_write, output, &error);
-    if (status)
-      pp_output_abort(output);
-    else
-      status = pp_output_commit(output, &error);
+    status = pp_output_close(output, status, &error);
   }
   free(rewriting);
   return status ? pp_say_error(remat->output, &error) : PP_EXIT_DONE;
@@ -371,11 +367,8 @@ static int write_proofs(const struct remat *remat, const pp_remat_report *report
   const pp_model *model = report->model;
   pp_planned planned = {.model = model,
                         .program = pp_zalloc(model->programs, sizeof *planned.program)};
-  pp_error error;
-  if (!planned.program) {
-    pp_fail_memory(&error);
-    return pp_say_error(remat->certificate, &error);
-  }
+  if (!planned.program)
+    return pp_say_memory();
   for (size_t i = 0; i < model->programs; i++) {
     const pp_remat_program *it = report->program + i;
     planned.program[i].plan = it->rewritten ? it->rewritten : it->plan;
@@ -400,10 +393,7 @@ static int write_svg(const struct remat *remat, const pp_remat_report *report) {
   if (!status) {
     status = pp_report_remat_svg(report->program + best, report->model->name[best], pp_output_write,
                                  output, &error);
-    if (status)
-      pp_output_abort(output);
-    else
-      status = pp_output_commit(output, &error);
+    status = pp_output_close(output, status, &error);
   }
   return status ? pp_say_error(remat->svg, &error) : PP_EXIT_DONE;
 }
@@ -506,7 +496,7 @@ int pp_verb_remat(int argc, char **argv) {
                             .curve = remat.curve,
                             .target_asked = remat.target_asked,
                             .target = remat.target};
-  code = programs ? work_on_all(&remat, model, programs) : EX_OSERR;
+  code = programs ? work_on_all(&remat, model, programs) : pp_say_memory();
   if (!code)
     code = finish(&remat, &report);
   free_programs(programs, model->programs);

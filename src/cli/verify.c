@@ -132,8 +132,7 @@ static int read_order(const char *path, pp_index n, pp_index **order) {
   fclose(file);
   if (*order)
     return found ? PP_EXIT_DONE : no(path, "has no order of %d statements", n);
-  pp_fail_memory(&error);
-  return pp_say_error(path, &error);
+  return pp_say_memory();
 }
 
 static int run_checker(struct verify *verify, size_t i, const char *json, const char *certificate) {
@@ -186,13 +185,8 @@ static int check_proof(struct verify *verify, size_t i) {
     return pp_say_error(verify->original_path, &error);
   char *json = pp_path_in(verify->directory, name, "json"),
        *certificate = pp_path_in(verify->directory, name, "cert");
-  int code;
-  if (json && certificate) {
-    code = check_files(verify, i, program, json, certificate);
-  } else {
-    pp_fail_memory(&error);
-    code = pp_say_error(verify->directory, &error);
-  }
+  int code =
+      json && certificate ? check_files(verify, i, program, json, certificate) : pp_say_memory();
   free(json);
   free(certificate);
   pp_program_free(program);
@@ -294,10 +288,7 @@ static int read_both(struct verify *verify) {
   size_t programs = verify->original->programs;
   verify->peak = pp_zalloc(programs, sizeof *verify->peak);
   verify->order = pp_zalloc(programs, sizeof *verify->order);
-  if (verify->peak && verify->order)
-    return PP_EXIT_DONE;
-  pp_fail_memory(&error);
-  return pp_say_error(verify->original_path, &error);
+  return verify->peak && verify->order ? PP_EXIT_DONE : pp_say_memory();
 }
 
 static int own_option(int option, void *data) {

@@ -1,5 +1,4 @@
 /* peakproof why: the step that sets the peak, what is held there, and what can still help. */
-#include <sysexits.h>
 
 #include "cli/cli.h"
 
