@@ -1,65 +1,35 @@
-"""What the tests of arenas share: the program under test, the models, a validator of offsets."""
+"""What the tests of arenas share: the program under test, the corpus, a validator of offsets."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from harness import SHARED, Tools, parametrize_model, pytest_addoption  # noqa: E402, F401
 
 
-def pytest_addoption(parser):
-    parser.addoption("--build", default=str(ROOT / "build/test"), help="build directory")
-
-
-def shared(pattern, shipped=""):
-    """Files of the corpus where it is, and shipped ones (a folder of tests/data): no doubles."""
-    found = {}
-    if shipped:
-        found.update((path.name, path) for path in (ROOT / "tests/data" / shipped).glob("*"))
-    if "PEAKPROOF_SHARED" in os.environ:
-        found.update(
-            (path.name, path) for path in Path(os.environ["PEAKPROOF_SHARED"]).glob(pattern)
-        )
-    return [found[name] for name in sorted(found)]
-
-
-def models():
-    """The .tflite models."""
-    return [path for path in shared("models/tflite/*.tflite", "tflite") if path.suffix == ".tflite"]
+def shared(pattern):
+    """Files of the corpus where it is."""
+    return sorted(SHARED.glob(pattern)) if SHARED else []
 
 
 def pytest_generate_tests(metafunc):
-    if "model" in metafunc.fixturenames:
-        metafunc.parametrize("model", models(), ids=lambda path: path.stem)
+    parametrize_model(metafunc, "tflite")
 
 
-class Tool:
+class Tool(Tools):
     """The program under test."""
 
-    def __init__(self, build):
-        self.peakproof = Path(build).resolve() / "src/peakproof"
-
-    def run(self, *arguments, code=0):
+    def arena(self, *arguments, code=0):
         """Runs `peakproof arena`; checks the exit code; returns the finished process."""
-        environment = dict(os.environ, ASAN_OPTIONS="exitcode=99", UBSAN_OPTIONS="halt_on_error=1")
-        done = subprocess.run(
-            [str(self.peakproof), "arena", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=environment,
-        )
-        assert done.returncode == code, (done.returncode, done.stderr)
-        return done
+        return self.run(self.peakproof, "arena", *arguments, code=code)
 
     def report(self, *arguments, code=0):
         """`peakproof arena --json`; returns the JSON's object."""
-        return json.loads(self.run("--json", "-q", *arguments, code=code).stdout)
+        return json.loads(self.arena("--json", "-q", *arguments, code=code).stdout)
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def test_columns_in_any_order_and_others_kept(tool, tmp_path):
         tmp_path / "in.csv", "size,what,upper,offset,lower,id\r\n4,x,9,77,0,a\r\n3,,9,5,8,b\r\n"
     )
     out = tmp_path / "out.csv"
-    tool.run(path, "-o", out)
+    tool.arena(path, "-o", out)
     assert out.read_text() == "size,what,upper,lower,id,offset\n4,x,9,0,a,0\n3,,9,8,b,4\n"
 
 
@@ -93,7 +93,7 @@ BAD = {
 def test_bad_file(tool, tmp_path, name):
     text, message = BAD[name]
     out = tmp_path / "out.csv"
-    done = tool.run(write(tmp_path / "in.csv", text), "-o", out, code=65)
+    done = tool.arena(write(tmp_path / "in.csv", text), "-o", out, code=65)
     assert message in done.stderr
     assert not out.exists()
 

@@ -5,7 +5,8 @@ import subprocess
 
 import flatbuffer
 import pytest
-from conftest import HERE, load, models, shared, used
+from conftest import HERE, load, shared, used
+from harness import models
 
 JOINT = HERE / "joint.json"  # found by random search: of its orders of lowest peak some pack worse
 
@@ -60,8 +61,8 @@ def test_another_order_of_the_same_peak_packs_better(tool, tmp_path):
 
 
 def test_says_what_is_not_certified(tool):
-    assert "proved" not in tool.run(JOINT, "--runtime", 1).stdout
-    assert "minimal by exact search, not certified" in tool.run(JOINT, "--runtime", 1).stdout
+    assert "proved" not in tool.arena(JOINT, "--runtime", 1).stdout
+    assert "minimal by exact search, not certified" in tool.arena(JOINT, "--runtime", 1).stdout
     assert not tool.report(JOINT, "--runtime", 1)["arenas"][0]["certified"]
 
 
@@ -94,7 +95,7 @@ def test_alignment_makes_orders_differ(tool, tmp_path):
 
 
 def some_model(name):
-    found = [path for path in models() if path.stem == name]
+    found = [path for path in models("tflite") if path.stem == name]
     if not found:
         pytest.skip(f"{name} is not there")
     return found[0]
@@ -117,11 +118,11 @@ def test_the_order_is_tied_to_its_proof(tool, tmp_path):
     model, proof = some_model("gap_ring"), tmp_path / "proof"
     ordered, out, again = (tmp_path / f"{name}.tflite" for name in ("ordered", "out", "again"))
     more = ["--ordered", ordered, "--certificate", proof]
-    tool.run(model, "--reorder", "-o", out, *more)
+    tool.arena(model, "--reorder", "-o", out, *more)
     command = [tool.peakproof, "verify", "--require-optimal", model, ordered, proof]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     # The planned file is that one with offsets.
-    tool.run(ordered, "-o", again)
+    tool.arena(ordered, "-o", again)
     assert again.read_bytes() == out.read_bytes()
 
 
@@ -138,7 +139,7 @@ def test_scratch_follows_its_operator(tool, tmp_path):
 def test_usage(tool, tmp_path):
     table = tmp_path / "in.csv"
     table.write_text("id,lower,upper,size\na,0,4,3\n")
-    tool.run(JOINT, "--runtime", 1, "--certificate", tmp_path / "proof", code=64)
-    tool.run(JOINT, "--runtime", 1, "--ordered", tmp_path / "ordered.json", code=64)
-    tool.run(table, "--reorder", code=64)
+    tool.arena(JOINT, "--runtime", 1, "--certificate", tmp_path / "proof", code=64)
+    tool.arena(JOINT, "--runtime", 1, "--ordered", tmp_path / "ordered.json", code=64)
+    tool.arena(table, "--reorder", code=64)
     assert not (tmp_path / "proof").exists()

@@ -9,7 +9,8 @@ import xml.etree.ElementTree
 
 import flatbuffer
 import pytest
-from conftest import HERE, load, models, used
+from conftest import HERE, load, used
+from harness import models
 
 SLOW = ("mlpm_edsr", "mp_knift", "pinto_unet")  # seconds to minutes an invocation in tflite-micro
 
@@ -52,7 +53,7 @@ def test_plan_moves_no_other_byte(tool, tmp_path, model):
         assert len({i // 4 for i in difference(before, after)}) <= 3
     assert flatbuffer.described(before) == flatbuffer.described(after)
     # Planning the planned file again gives the same plan, and does not let it grow much.
-    tool.run(out, "-o", again)
+    tool.arena(out, "-o", again)
     assert flatbuffer.plan(again.read_bytes()) == plan
 
 
@@ -96,7 +97,7 @@ def test_tflm_runs_the_plan(tool, tmp_path, model):
 
 
 def some_model(name):
-    found = [path for path in models() if path.stem == name]
+    found = [path for path in models("tflite") if path.stem == name]
     if not found:
         pytest.skip(f"{name} is not there")
     return found[0]
@@ -121,13 +122,13 @@ BAD_PLANS = {
 @pytest.mark.parametrize("name", BAD_PLANS)
 def test_wrong_plan_is_refused(tool, tmp_path, name):
     good, bad, out = (tmp_path / f"{n}.tflite" for n in ("good", "bad", "out"))
-    tool.run(some_model("gap_ring"), "-o", good)
+    tool.arena(some_model("gap_ring"), "-o", good)
     data = good.read_bytes()
     at, size = flatbuffer.plan_place(data)
     block = BAD_PLANS[name](data[at : at + size])
     # The block goes to the end of the file, where any length fits.
     bad.write_bytes(flatbuffer.replace_plan(data, block))
-    done = tool.run(bad, "-o", out, code=65)
+    done = tool.arena(bad, "-o", out, code=65)
     assert "OfflineMemoryAllocation" in done.stderr or "offline memory plan" in done.stderr
     assert not out.exists()
 
@@ -151,9 +152,9 @@ def test_bad_scratch(tool, tmp_path, text):
     table = tmp_path / "scratch.csv"
     table.write_text(text)
     if text == "":
-        tool.run(some_model("gap_ring"), "--scratch", table)
+        tool.arena(some_model("gap_ring"), "--scratch", table)
     else:
-        tool.run(some_model("gap_ring"), "--scratch", table, code=65)
+        tool.arena(some_model("gap_ring"), "--scratch", table, code=65)
 
 
 COMPILERS = {
@@ -208,9 +209,9 @@ def test_budget(tool):
     ],
 )
 def test_usage(tool, arguments):
-    tool.run(*arguments, *([some_model("gap_ring")] if arguments else []), code=64)
+    tool.arena(*arguments, *([some_model("gap_ring")] if arguments else []), code=64)
 
 
 def test_missing(tool, tmp_path):
-    tool.run(tmp_path / "none.tflite", code=66)
-    tool.run(some_model("gap_ring"), "-o", tmp_path / "no/such/folder.tflite", code=73)
+    tool.arena(tmp_path / "none.tflite", code=66)
+    tool.arena(some_model("gap_ring"), "-o", tmp_path / "no/such/folder.tflite", code=73)

@@ -1,57 +1,30 @@
 """What the tests of the caching allocator share: the programs under test."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE))
-ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="exitcode=99", UBSAN_OPTIONS="halt_on_error=1")
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from harness import Tools, pytest_addoption  # noqa: E402, F401
 
 
-def pytest_addoption(parser):
-    parser.addoption("--build", default=str(ROOT / "build/test"), help="build directory")
-
-
-class Tool:
+class Tool(Tools):
     """The programs under test."""
-
-    def __init__(self, build):
-        self.build = Path(build).resolve()
 
     def events(self, events, settings="", capacity=0, preset="", code=0):
         """Runs events (lines of tests/caching/events.c); returns the answers, a list of words
         each."""
-        done = subprocess.run(
-            [
-                str(self.build / "tests/caching/caching-events"),
-                preset,
-                settings,
-                str(capacity),
-            ],
-            input="".join(f"{event}\n" for event in events),
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
-        )
-        assert done.returncode == code, (done.returncode, done.stderr)
-        return [line.split(" ") for line in done.stdout.splitlines()]
+        command = [self.build / "tests/caching/caching-events", preset, settings, capacity]
+        lines = "".join(f"{event}\n" for event in events)
+        answers = self.run(*command, input=lines, code=code).stdout
+        return [line.split(" ") for line in answers.splitlines()]
 
     def cuda(self, *arguments, code=0):
         """Runs `peakproof cuda`; checks the exit code; returns the finished process."""
-        done = subprocess.run(
-            [str(self.build / "src/peakproof"), "cuda", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
-        )
-        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-        return done
+        return self.run(self.peakproof, "cuda", *arguments, code=code)
 
     def report(self, *arguments, code=0):
         """`peakproof cuda --json`; returns the JSON's object."""

@@ -1,76 +1,48 @@
 """What the tests of `peakproof remat` share."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-SHARED = os.environ.get("PEAKPROOF_SHARED")
-sys.path.insert(0, str(ROOT / "tests/tflite"))
-sys.path.insert(0, str(ROOT / "tests/onnx"))
+TESTS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS), str(TESTS / "onnx"), str(TESTS / "tflite")]
+import harness  # noqa: E402
+from harness import pytest_addoption  # noqa: E402, F401
 
 
-def pytest_addoption(parser):
-    parser.addoption("--build", default=str(ROOT / "build/test"), help="build directory")
-
-
-class Tools:
+class Tools(harness.Tools):
     """The programs under test."""
 
-    def __init__(self, build):
-        self.peakproof = build / "src/peakproof"
-        self.checker = build / "check/peakproof-check"
-
-    def run(self, *arguments, code=0):
-        """Runs a command that must exit with `code`; returns its standard output (str)."""
-        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        return done.stdout
+    def said(self, *arguments, code=0):
+        """Standard output (str) of `peakproof ...`, which must exit with `code`."""
+        return self.run(self.peakproof, *arguments, code=code).stdout
 
     def remat(self, path, *more, code=0):
         """`peakproof remat --json`; returns the JSON's object."""
-        return json.loads(self.run(self.peakproof, "remat", "--json", path, *more, code=code))
+        return json.loads(self.said("remat", "--json", path, *more, code=code))
 
-    def plan(self, path):
-        return json.loads(self.run(self.peakproof, "plan", "--json", path))
-
-    def check(self, folder):
+    def check_proofs(self, folder):
         """Every certificate in a folder must be accepted, and say that its order is optimal."""
         certificates = sorted(folder.glob("*.cert"))
         assert certificates
         for certificate in certificates:
-            said = self.run(self.checker, certificate.with_suffix(".json"), certificate)
-            assert said.startswith("s VERIFIED") and said.rstrip().endswith("optimal")
+            done = self.run(self.check, certificate.with_suffix(".json"), certificate, code=0)
+            assert done.stdout.startswith("s VERIFIED") and done.stdout.rstrip().endswith("optimal")
 
     def execute(self, *arguments):
         """What a runtime script says of a model: digests of its outputs, or why it was refused."""
-        done = subprocess.run(
-            [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=900
-        )
-        assert done.returncode == 0, done.stderr
+        done = self.run(sys.executable, *arguments, code=0, timeout=900)
         return json.loads(done.stdout.splitlines()[-1])
 
     def litert(self, path):
-        return self.execute(ROOT / "tests/tflite/runtime.py", "litert", path)
+        return self.execute(TESTS / "tflite/runtime.py", "litert", path)
 
     def onnxruntime(self, path):
-        return self.execute(ROOT / "tests/onnx/runtime.py", path)
+        return self.execute(TESTS / "onnx/runtime.py", path)
 
 
 @pytest.fixture(scope="session")
 def tools(request):
-    return Tools(Path(request.config.getoption("--build")).resolve())
-
-
-def models(folder, kind):
-    """Shipped models, and those of the corpus where it is; by name, no doubles."""
-    folders = [ROOT / "tests/data" / folder]
-    if SHARED:
-        folders.append(Path(SHARED) / "models" / folder)
-    found = {path.name: path for it in folders for path in sorted(it.glob(f"*.{kind}"))}
-    return [found[name] for name in sorted(found)]
+    return Tools(request.config.getoption("--build"))

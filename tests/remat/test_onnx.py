@@ -1,12 +1,7 @@
 """Recomputation in ONNX models: what is written, and what it computes."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from conftest import ROOT, SHARED, models
+from harness import SHARED, models
 from made import INT64, model, node, tensor
 from onnx import checker, helper
 from onnx import load as load_onnx
@@ -72,7 +67,7 @@ def test_made(tools, tmp_path, make):
     before, after = tmp_path / "before.onnx", tmp_path / "after.onnx"
     before.write_bytes(shaped(make()).SerializeToString())
     report = tools.remat(before, "-o", after, "--certificate", tmp_path / "proof")
-    tools.check(tmp_path / "proof")
+    tools.check_proofs(tmp_path / "proof")
     program = report["programs"][0]
     assert program["points"][-1]["peak"] < program["peak_planned"]
     assert tools.plan(after)["peak_before"] == program["chosen"]["peak"]
@@ -98,36 +93,29 @@ def test_captured_value_keeps_its_name(tools, tmp_path):
     made.graph.input.append(helper.make_tensor_value_info("flag", 9, []))
     before, after = tmp_path / "before.onnx", tmp_path / "after.onnx"
     before.write_bytes(made.SerializeToString())
-    said = subprocess.run(
-        [tools.peakproof, "remat", before, "-o", after], capture_output=True, text=True
-    )
-    assert said.returncode == 65 and "a body of this node uses value" in said.stderr
+    done = tools.run(tools.peakproof, "remat", before, "-o", after, code=65)
+    assert "a body of this node uses value" in done.stderr
     assert not after.exists()
 
 
-def with_shapes(path, tmp_path):
+def with_shapes(tools, path, tmp_path):
     """The model with all shapes known."""
     out = tmp_path / f"shapes-{path.name}"
-    subprocess.run(
-        [sys.executable, "-m", "peakproof", "onnx-shapes", path, "-o", out],
-        check=True,
-        capture_output=True,
-        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")),
-    )
+    assert tools.shapes(path, out).returncode == 0
     return out
 
 
-@pytest.mark.parametrize("path", models("onnx", "onnx"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", models("onnx"), ids=lambda path: path.stem)
 def test_models(tools, tmp_path, path):
     """What is written computes the same."""
-    path = with_shapes(path, tmp_path)
+    path = with_shapes(tools, path, tmp_path)
     out = tmp_path / "out.onnx"
     report = tools.remat(
         path, "--max-extra-macs", "1%", "-o", out, "--certificate", tmp_path / "proof"
     )
     if all(len(program["points"]) == 1 for program in report["programs"]):
         return
-    tools.check(tmp_path / "proof")
+    tools.check_proofs(tmp_path / "proof")
     checker.check_model(load_onnx(out), full_check=True)
     before, after = (tools.onnxruntime(it) for it in (path, out))
     if "refused" in before:
@@ -144,12 +132,12 @@ def test_models(tools, tmp_path, path):
 def test_redimnet(tools, tmp_path, name, planned, stem, point):
     """The order is optimal; making the stem's output again, by 13 operators from the network's
     input, saves 6% for less than 0.4% of the multiply-accumulates."""
-    path = with_shapes(Path(SHARED) / f"models/onnx/{name}.onnx", tmp_path)
+    path = with_shapes(tools, SHARED / f"models/onnx/{name}.onnx", tmp_path)
     out = tmp_path / "out.onnx"
     report = tools.remat(
         path, "--max-extra-macs", "0.4%", "-o", out, "--certificate", tmp_path / "proof"
     )
-    tools.check(tmp_path / "proof")
+    tools.check_proofs(tmp_path / "proof")
     program = report["programs"][0]
     assert program["optimal"] and program["peak_planned"] == planned
     assert program["chosen"]["peak"] == program["chosen"]["lower_bound"] == stem

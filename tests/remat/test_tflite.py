@@ -4,8 +4,8 @@ import struct
 
 import flat
 import pytest
-from conftest import models
 from flat import Model, Table, options
+from harness import models
 
 CONCATENATION, REDUCE_MAX = 2, 82
 
@@ -118,7 +118,7 @@ def test_made(tools, tmp_path, make):
     before, after = tmp_path / "before.tflite", tmp_path / "after.tflite"
     before.write_bytes(bytes_of(make()))
     report = tools.remat(before, "-o", after, "--certificate", tmp_path / "proof")
-    tools.check(tmp_path / "proof")
+    tools.check_proofs(tmp_path / "proof")
     plan = tools.plan(after)
     for found, planned in zip(report["programs"], plan["programs"], strict=True):
         assert found["points"][-1]["peak"] < found["peak_planned"]
@@ -137,8 +137,8 @@ def test_metadata_follows(tools, tmp_path):
     tools.remat(before, "-o", after)
     data = after.read_bytes()
     assert data.count(b"OfflineMemoryAllocation") == 1  # in the old bytes, which nothing points to
-    assert "offline memory plan" not in tools.run(tools.peakproof, "plan", after)
-    program = tools.run(tools.peakproof, "convert", after)
+    assert "offline memory plan" not in tools.said("plan", after)
+    program = tools.said("convert", after)
     order = program[program.index('"order"') :]
     names = [line.split('"')[3] for line in program.splitlines() if line.startswith('{"name":')]
     before_, after_ = (
@@ -147,7 +147,7 @@ def test_metadata_follows(tools, tmp_path):
     assert names[before_].startswith("concatenation") and names[after_].startswith("reduce_max")
 
 
-@pytest.mark.parametrize("path", models("tflite", "tflite"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", models("tflite"), ids=lambda path: path.stem)
 def test_models(tools, tmp_path, path):
     """At the floor nothing is searched and the operator is named; what is written elsewhere
     computes the same."""
@@ -159,7 +159,7 @@ def test_models(tools, tmp_path, path):
             continue
         assert len(program["points"]) == 1 and program["states"] == 0
         if program["peak_planned"]:
-            said = tools.run(tools.peakproof, "remat", path, "--program", program["name"])
+            said = tools.said("remat", path, "--program", program["name"])
             assert f'"{program["floor_statement_name"]}" alone needs' in said
     if not any(len(program["points"]) > 1 for program in report["programs"]):
         return
@@ -167,7 +167,7 @@ def test_models(tools, tmp_path, path):
     written = tools.remat(
         path, "--max-extra-macs", "5%", "-o", out, "--certificate", tmp_path / "proof"
     )
-    tools.check(tmp_path / "proof")
+    tools.check_proofs(tmp_path / "proof")
     assert tools.plan(out)["peak_before"] == written["peak_chosen"] < written["peak_planned"]
     before, after = (tools.litert(it) for it in (path, out))
     if "refused" in before:

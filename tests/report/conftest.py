@@ -3,32 +3,24 @@
 import json
 import os
 import random
-import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-DATA = ROOT / "tests/data"
-
-
-def pytest_addoption(parser):
-    parser.addoption("--build", default=str(ROOT / "build/test"), help="build directory")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import Tools, pytest_addoption  # noqa: E402, F401
 
 
 @pytest.fixture
 def peakproof(request):
     """Runs the built command with arguments; returns the finished process (text)."""
-    program = Path(request.config.getoption("--build")).resolve() / "src/peakproof"
+    tools = Tools(request.config.getoption("--build"))
 
     def run(*arguments, code=0, **more):
-        done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=300, **more
-        )
-        assert done.returncode == code, done.stderr
-        return done
+        return tools.run(tools.peakproof, *arguments, code=code, timeout=300, **more)
 
-    run.path = program
+    run.path = tools.peakproof
     return run
 
 

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import DATA, chain
+from conftest import chain
+from harness import DATA
 
 
 def lines(path):

@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 
-from conftest import ROOT, environment
+from conftest import environment
+from harness import ROOT
 
 
 def test_examples(peakproof):

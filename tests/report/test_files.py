@@ -4,7 +4,8 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from conftest import DATA, chain, environment
+from conftest import chain, environment
+from harness import DATA
 
 MODELS = sorted((DATA / "programs").glob("*.json")) + sorted((DATA / "tflite").glob("*.tflite"))
 

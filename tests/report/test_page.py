@@ -7,7 +7,8 @@ import subprocess
 import zlib
 
 import pytest
-from conftest import DATA, chain
+from conftest import chain
+from harness import DATA
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None

@@ -5,8 +5,8 @@ import struct
 
 import flat
 import pytest
-from conftest import ROOT
 from flat import Model, String, Table, Vector, objects
+from harness import ROOT
 
 
 def simple():

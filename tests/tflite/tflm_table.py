@@ -13,8 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conftest import ROOT, Tools, models
-from tflm_planner import greedy
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import ROOT, ModelTools, models  # noqa: E402
+from tflm_planner import greedy  # noqa: E402
 
 # A process of its own for every model: tflite-micro aborts on what it does not like.
 LOAD = """
@@ -116,9 +117,9 @@ def table(rows, version):
 def main():
     from importlib.metadata import version
 
-    tools = Tools(sys.argv[1])
+    tools = ModelTools(sys.argv[1], "tflite")
     with tempfile.TemporaryDirectory() as folder:
-        rows = [measure(tools, path, folder) for path in models()]
+        rows = [measure(tools, path, folder) for path in models("tflite")]
     page, unexplained = table(rows, version("tflite-micro"))
     target = ROOT / "doc/results/tflm-arena.md"
     target.parent.mkdir(exist_ok=True)
