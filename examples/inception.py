@@ -31,9 +31,9 @@ class Block(nn.Module):
         return torch.relu(torch.cat([branch(x) for branch in self.branches], 1))
 
 
-def main():
-    torch.manual_seed(0)
-    model = nn.Sequential(
+def network():
+    """Two such blocks between a convolution and a classifier."""
+    return nn.Sequential(
         nn.Conv2d(3, 16, 3, stride=2, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
@@ -42,7 +42,12 @@ def main():
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
         nn.Linear(240, 10),
-    ).eval()
+    )
+
+
+def main():
+    torch.manual_seed(0)
+    model = network().eval()
     with torch.no_grad():
         print("output of shape", tuple(torch.compile(model)(torch.randn(1, 3, 96, 96)).shape))
 

@@ -1,4 +1,4 @@
-"""Small models for the tests."""
+"""Small models for the tests, and for tests/data/inductor-cuda/capture.py."""
 
 import torch
 from torch import nn
@@ -7,10 +7,10 @@ from torch import nn
 class Branches(nn.Module):
     """Three branches that grow and shrink, into a sum: the order of their statements matters."""
 
-    def __init__(self, width=256):
+    def __init__(self, width=256, thin=8):
         super().__init__()
-        self.wide = nn.ModuleList(nn.Linear(8, width) for _ in range(3))
-        self.thin = nn.ModuleList(nn.Linear(width, 8) for _ in range(3))
+        self.wide = nn.ModuleList(nn.Linear(thin, width) for _ in range(3))
+        self.thin = nn.ModuleList(nn.Linear(width, thin) for _ in range(3))
 
     def forward(self, x):
         return sum(torch.relu(t(torch.relu(w(x)))) for w, t in zip(self.wide, self.thin))

@@ -225,32 +225,6 @@ def module(make, *inputs, train=False):
     return function, [*tensors, *state.values()]
 
 
-class Branches(nn.Module):
-    """Three branches that grow and shrink: the order of their statements matters."""
-
-    def __init__(self, width=256):
-        super().__init__()
-        self.wide = nn.ModuleList(nn.Linear(64, width) for _ in range(3))
-        self.thin = nn.ModuleList(nn.Linear(width, 64) for _ in range(3))
-
-    def forward(self, x):
-        return sum(torch.relu(t(torch.relu(w(x)))) for w, t in zip(self.wide, self.thin))
-
-
-def convolutional():
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(16, 10),
-    )
-
-
 class Cells(nn.Module):
     """An LSTM cell over a few steps."""
 
@@ -263,22 +237,6 @@ class Cells(nn.Module):
         for t in range(self.steps):
             h, c = self.cell(x[t], (h, c))
         return h
-
-
-def inception():
-    """The model of examples/inception.py, on smaller pictures."""
-    from inception import Block
-
-    return nn.Sequential(
-        nn.Conv2d(3, 16, 3, stride=2, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        Block(16, (64, 32, 32, 32), 96),
-        Block(160, (96, 64, 48, 32), 128),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(240, 10),
-    )
 
 
 def concat(x):
@@ -349,12 +307,18 @@ def programs():
     def cuda(*shape, dtype=torch.float32):
         return torch.empty(shape, device="cuda", dtype=dtype)
 
-    yield "branches", *module(Branches, lambda: torch.randn(256, 64)), {}
+    from inception import network
+    from small import Branches, convolutional
+
+    def branches():
+        return Branches(thin=64)
+
+    yield "branches", *module(branches, lambda: torch.randn(256, 64)), {}
     train = {"train": True}
-    yield "branches_train", *module(Branches, lambda: torch.randn(256, 64), **train), train
+    yield "branches_train", *module(branches, lambda: torch.randn(256, 64), **train), train
     yield "conv", *module(convolutional, lambda: torch.randn(2, 3, 32, 32), **train), train
     yield "cells", *module(Cells, lambda: torch.randn(4, 32, 64), **train), train
-    yield "inception", *module(inception, lambda: torch.randn(1, 3, 96, 96)), {}
+    yield "inception", *module(network, lambda: torch.randn(1, 3, 96, 96)), {}
     yield "concat", concat, [cuda(64, 64)], {}
     words = module(Words, lambda: torch.zeros(16, 20, dtype=torch.int64), **train)
     yield "words", *words, train
@@ -371,7 +335,8 @@ def programs():
 
 def main():
     directory = sys.argv[1]
-    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "examples"))
+    root = os.path.join(os.path.dirname(__file__), "..", "..", "..")
+    sys.path[:0] = [os.path.join(root, "examples"), os.path.join(root, "tests", "python")]
     # Patterns for cuda would be traced on a device.
     for name in ("_pad_mm_init", "_sfdp_init", "_misc_patterns_init"):
         for owner in (pad_mm, fuse_attention, misc_patterns):
