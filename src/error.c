@@ -31,14 +31,28 @@ const char *pp_status_name(pp_status status) {
   return "PP_ERROR_UNKNOWN";
 }
 
-pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
+__attribute__((format(printf, 4, 0))) static void
+fill(pp_error *error, pp_status status, int64_t offset, const char *format, va_list arguments) {
   if (!error)
-    return status;
+    return;
   error->status = status;
-  error->line = error->column = error->offset = -1;
+  error->line = error->column = -1;
+  error->offset = offset;
+  vsnprintf(error->message, sizeof error->message, format, arguments);
+}
+
+pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(error->message, sizeof error->message, format, arguments);
+  fill(error, status, -1, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+pp_status pp_fail_at(pp_error *error, pp_status status, size_t offset, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fill(error, status, (int64_t)offset, format, arguments);
   va_end(arguments);
   return status;
 }

@@ -156,12 +156,12 @@ static pp_status make_programs(const pp_onnx *onnx, pp_model *model, pp_error *e
   model->name = pp_zalloc(count, sizeof *model->name);
   model->sequence = pp_alloc(count, sizeof *model->sequence);
   if (!model->name || !model->sequence)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   model->programs = count;
   for (size_t i = 0; i < count; i++) {
     model->sequence[i] = count - 1 - i; /* callers come before their bodies in the list */
     if (!(model->name[i] = make_name(onnx, (uint32_t)i)))
-      return pp_onnx_fail_memory(error);
+      return pp_fail_memory(error);
   }
   return PP_OK;
 }
@@ -178,7 +178,7 @@ static pp_status take_companions(pp_onnx *onnx, pp_model *model, pp_error *error
   qsort(onnx->location.items, count, sizeof *onnx->location.items, compare_texts);
   model->companion = pp_alloc(count, sizeof *model->companion);
   if (!model->companion)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   for (size_t i = 0; i < count; i++) {
     char *name = onnx->location.items[i];
     if (i && !strcmp(name, model->companion[model->companions - 1]))
@@ -193,7 +193,7 @@ static pp_status take_companions(pp_onnx *onnx, pp_model *model, pp_error *error
 pp_status pp_onnx_read(pp_model *model, const pp_read_options *options, pp_error *error) {
   pp_onnx *onnx = pp_zalloc(1, sizeof *onnx);
   if (!onnx)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   model->data = onnx;
   model->operations = &operations;
   model->format = PP_FORMAT_ONNX;

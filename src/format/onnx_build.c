@@ -133,8 +133,8 @@ static bool reaches(struct build *build, uint32_t from, uint32_t to) {
 }
 
 static pp_status fail_shapes(const struct build *build) {
-  return pp_onnx_fail(build->error, PP_ERROR_OVERFLOW, build->graph->body,
-                      "too many nodes need the shapes of too many values");
+  return pp_fail_at(build->error, PP_ERROR_OVERFLOW, build->graph->body,
+                    "too many nodes need the shapes of too many values");
 }
 
 /* Puts a statement behind all that make a value whose shape it needs. `source` receives them: each
@@ -169,9 +169,8 @@ static pp_status order_shapes(struct build *build) {
   build->stack = pp_alloc(nodes, sizeof *build->stack);
   build->needed = (int64_t)1 << 29;
   build->optional = (int64_t)1 << 25; /* beyond, needless pairs are told, which harms nothing */
-  pp_status status = source && build->looks && build->mark && build->stack
-                         ? PP_OK
-                         : pp_onnx_fail_memory(build->error);
+  pp_status status =
+      source && build->looks && build->mark && build->stack ? PP_OK : pp_fail_memory(build->error);
   if (!status)
     find_looking(build);
   for (uint32_t i = 0; i < build->graph->statements && !status; i++)
@@ -240,7 +239,7 @@ pp_status pp_onnx_build(const pp_model *model, size_t index, const int64_t *peak
   build.seen = pp_zalloc(build.values, sizeof *build.seen);
   pp_status status = PP_ERROR_MEMORY;
   if (!build.storage || !build.seen)
-    pp_onnx_fail_memory(error);
+    pp_fail_memory(error);
   else if ((build.program = pp_program_new(error)) &&
            !(status = pp_program_set_name(build.program, model->name[index], error)))
     status = fill(&build);

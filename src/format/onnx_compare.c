@@ -42,7 +42,7 @@ static uint32_t find_twin(const struct comparison *comparison, uint32_t graph,
 static pp_status pair_bodies(struct comparison *comparison, const pp_onnx_node *from,
                              const pp_onnx_node *to) {
   if (from->callees != to->callees)
-    return pp_onnx_fail(comparison->error, PP_ERROR_INPUT, to->at, "a node has other bodies");
+    return pp_fail_at(comparison->error, PP_ERROR_INPUT, to->at, "a node has other bodies");
   for (uint32_t i = 0; i < to->callees; i++)
     comparison->twin[to->callee + i] = from->callee + i;
   return PP_OK;
@@ -54,19 +54,19 @@ static pp_status match_graph(struct comparison *comparison, uint32_t index) {
   uint32_t twin = comparison->twin[index], mute = 0;
   const pp_onnx_graph *expected = original->graph.items + twin;
   if (graph->nodes != expected->nodes)
-    return pp_onnx_fail(comparison->error, PP_ERROR_INPUT, graph->body,
-                        "a graph has another number of nodes");
+    return pp_fail_at(comparison->error, PP_ERROR_INPUT, graph->body,
+                      "a graph has another number of nodes");
   uint32_t *place = comparison->place[twin] = pp_alloc(graph->nodes, sizeof *place);
   bool *taken = pp_zalloc(graph->nodes, sizeof *taken);
-  pp_status status = place && taken ? PP_OK : pp_onnx_fail_memory(comparison->error);
+  pp_status status = place && taken ? PP_OK : pp_fail_memory(comparison->error);
   for (uint32_t k = 0; k < graph->nodes && !status; k++) {
     const pp_onnx_node *node = permuted->node.items + graph->node + k;
     place[k] = find_twin(comparison, twin, node, &mute);
     if (place[k] == PP_ONNX_NONE || taken[place[k] - expected->node]) {
       char name[100];
       pp_onnx_show_node(permuted, graph->node + k, name, sizeof name);
-      status = pp_onnx_fail(comparison->error, PP_ERROR_INPUT, node->at,
-                            "node \"%s\" is none of the original", name);
+      status = pp_fail_at(comparison->error, PP_ERROR_INPUT, node->at,
+                          "node \"%s\" is none of the original", name);
     } else {
       taken[place[k] - expected->node] = true;
       status = pair_bodies(comparison, original->node.items + place[k], node);
@@ -85,8 +85,8 @@ static pp_status compare_bytes(const struct comparison *comparison) {
     return status;
   for (size_t i = 0; i < permuted->size && !status; i++)
     if (permuted->bytes[i] != expected[i])
-      status = pp_onnx_fail(comparison->error, PP_ERROR_INPUT, i,
-                            "another byte than the original has in this order");
+      status = pp_fail_at(comparison->error, PP_ERROR_INPUT, i,
+                          "another byte than the original has in this order");
   free(expected);
   return status;
 }
@@ -105,8 +105,8 @@ static pp_status check_sorted(const struct comparison *comparison) {
   const pp_onnx *permuted = comparison->permuted;
   for (uint32_t i = 0; i < permuted->graph.count; i++)
     if (permuted->graph.items[i].unsorted && !is_unmoved(comparison, comparison->twin[i]))
-      return pp_onnx_fail(comparison->error, PP_ERROR_INPUT, permuted->graph.items[i].body,
-                          "nodes stand before others that they need");
+      return pp_fail_at(comparison->error, PP_ERROR_INPUT, permuted->graph.items[i].body,
+                        "nodes stand before others that they need");
   return PP_OK;
 }
 
@@ -129,9 +129,9 @@ static pp_index *order_of(const struct comparison *comparison, uint32_t index) {
 static pp_status match_all(struct comparison *comparison) {
   const pp_onnx *permuted = comparison->permuted;
   if (comparison->original->size != permuted->size)
-    return pp_onnx_fail(comparison->error, PP_ERROR_INPUT, PP_NOWHERE, "the file has another size");
+    return pp_fail(comparison->error, PP_ERROR_INPUT, "the file has another size");
   if (comparison->original->graph.count != permuted->graph.count)
-    return pp_onnx_fail(comparison->error, PP_ERROR_INPUT, PP_NOWHERE, "another number of graphs");
+    return pp_fail(comparison->error, PP_ERROR_INPUT, "another number of graphs");
   pp_status status = PP_OK;
   /* Callers come first, so a body knows its twin when its turn comes. */
   for (uint32_t i = 0; i < permuted->graph.count && !status; i++)
@@ -149,7 +149,7 @@ static pp_status find_orders(const struct comparison *comparison, pp_index ***or
     complete = (found[i] = order_of(comparison, i));
   if (!complete) {
     pp_orders_free(found, graphs);
-    return pp_onnx_fail_memory(comparison->error);
+    return pp_fail_memory(comparison->error);
   }
   *order = found;
   return PP_OK;
@@ -162,7 +162,7 @@ pp_status pp_onnx_compare_files(const pp_onnx *original, const pp_onnx *permuted
   comparison.twin = pp_zalloc(permuted->graph.count, sizeof *comparison.twin);
   comparison.place = pp_zalloc(graphs, sizeof *comparison.place);
   pp_status status =
-      comparison.twin && comparison.place ? match_all(&comparison) : pp_onnx_fail_memory(error);
+      comparison.twin && comparison.place ? match_all(&comparison) : pp_fail_memory(error);
   if (!status)
     status = find_orders(&comparison, order);
   for (size_t i = 0; comparison.place && i < graphs; i++)
@@ -175,15 +175,8 @@ pp_status pp_onnx_compare_files(const pp_onnx *original, const pp_onnx *permuted
 pp_status pp_onnx_compare(const pp_model *original, const pp_model *permuted, pp_index ***order,
                           pp_error *error) {
   if (original->format != PP_FORMAT_ONNX || permuted->format != PP_FORMAT_ONNX)
-    return pp_onnx_fail(error, PP_ERROR_USAGE, PP_NOWHERE, "both models must be ONNX files");
+    return pp_fail(error, PP_ERROR_USAGE, "both models must be ONNX files");
   pp_index **found;
   pp_status status = pp_onnx_compare_files(original->data, permuted->data, &found, error);
-  if (status)
-    return status;
-  status = pp_orders_check(original, (const pp_index *const *)found, error);
-  if (status)
-    pp_orders_free(found, original->programs);
-  else
-    *order = found;
-  return status;
+  return status ? status : pp_orders_accept(original, found, order, error);
 }

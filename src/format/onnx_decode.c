@@ -34,9 +34,9 @@ static const char *field_text(pp_onnx *onnx, const pp_wire_field *field) {
 static pp_status add_value(pp_onnx *onnx, const char *name, uint32_t graph, uint32_t producer,
                            unsigned flags, size_t at, pp_error *error) {
   if (onnx->value.count >= INT32_MAX)
-    return pp_onnx_fail(error, PP_ERROR_OVERFLOW, at, "more than 2^31-1 values");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, at, "more than 2^31-1 values");
   if (!PP_ROOM(&onnx->value))
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   onnx->value.items[onnx->value.count++] = (pp_onnx_value){
       .name = name, .graph = graph, .producer = producer, .flags = (uint8_t)flags, .at = at};
   return PP_OK;
@@ -44,7 +44,7 @@ static pp_status add_value(pp_onnx *onnx, const char *name, uint32_t graph, uint
 
 static pp_status add_dimension(pp_onnx *onnx, int64_t size, const char *symbol, pp_error *error) {
   if (!PP_ROOM(&onnx->dim) || !symbol)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   pp_onnx_dimension dimension = {size, symbol, size >= 0};
   /* What is not set counts as 1; a name beats the "*" that stands for all. */
   const pp_read_options *options = onnx->options;
@@ -66,7 +66,7 @@ static pp_status add_shape(pp_onnx *onnx, const Onnx__TensorShapeProto *shape, p
   info->state = SHAPE_KNOWN;
   info->dim = onnx->dim.count;
   if (shape->n_dim > INT32_MAX)
-    return pp_onnx_fail(error, PP_ERROR_OVERFLOW, info->at, "more than 2^31-1 dimensions");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, info->at, "more than 2^31-1 dimensions");
   info->dims = (uint32_t)shape->n_dim;
   for (size_t i = 0; i < shape->n_dim && !status; i++) {
     const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
@@ -101,14 +101,14 @@ static pp_status add_type(pp_onnx *onnx, const Onnx__TypeProto *type, pp_onnx_in
 
 static pp_status add_info(pp_onnx *onnx, const pp_onnx_info *info, pp_error *error) {
   if (!PP_ROOM(&onnx->info))
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   onnx->info.items[onnx->info.count++] = *info;
   return PP_OK;
 }
 
 static pp_status add_reference(pp_onnx *onnx, const char *name, uint32_t value, pp_error *error) {
   if (!name || !PP_ROOM(&onnx->reference))
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   onnx->reference.items[onnx->reference.count++] = (pp_onnx_reference){name, value};
   return PP_OK;
 }
@@ -119,11 +119,10 @@ static pp_status decode_info(pp_onnx *onnx, uint32_t graph, const pp_wire_field 
   Onnx__ValueInfoProto *proto =
       onnx__value_info_proto__unpack(NULL, field->end - field->body, onnx->bytes + field->body);
   if (!proto)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   pp_onnx_info info = {.graph = graph, .at = field->at, .state = SHAPE_UNKNOWN};
   info.name = pp_onnx_text(onnx, proto->name);
-  pp_status status =
-      info.name ? add_type(onnx, proto->type, &info, error) : pp_onnx_fail_memory(error);
+  pp_status status = info.name ? add_type(onnx, proto->type, &info, error) : pp_fail_memory(error);
   onnx__value_info_proto__free_unpacked(proto, NULL);
   if (status || (status = add_info(onnx, &info, error)))
     return status;
@@ -172,7 +171,7 @@ static pp_status decode_initializer(pp_onnx *onnx, uint32_t graph, const pp_wire
     else if (field.number == 2)
       info.type = (int32_t)field.varint;
     else if (field.number == 8 && !(info.name = field_text(onnx, &field)))
-      status = pp_onnx_fail_memory(error);
+      status = pp_fail_memory(error);
   }
   if (status || (status = add_info(onnx, &info, error)))
     return status;
@@ -190,7 +189,7 @@ static pp_status decode_sparse(pp_onnx *onnx, uint32_t graph, const pp_wire_fiel
       continue;
     for (size_t in = values.body; pp_wire_step(onnx->bytes, values.end, &in, &field);)
       if (field.number == 8 && !(name = field_text(onnx, &field)))
-        return pp_onnx_fail_memory(error);
+        return pp_fail_memory(error);
   }
   return add_value(onnx, name, graph, PP_ONNX_NONE, VALUE_INITIALIZER | VALUE_CONSTANT, sparse->at,
                    error);
@@ -201,9 +200,9 @@ static pp_status decode_sparse(pp_onnx *onnx, uint32_t graph, const pp_wire_fiel
 static pp_status add_graph(pp_onnx *onnx, const pp_wire_field *field, uint32_t owner,
                            const char *attribute, pp_error *error) {
   if (onnx->graph.count >= INT32_MAX)
-    return pp_onnx_fail(error, PP_ERROR_OVERFLOW, field->at, "more than 2^31-1 graphs");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, field->at, "more than 2^31-1 graphs");
   if (!attribute || !PP_ROOM(&onnx->graph))
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   onnx->graph.items[onnx->graph.count++] = (pp_onnx_graph){
       .body = field->body, .end = field->end, .owner = owner, .attribute = attribute};
   return PP_OK;
@@ -222,12 +221,12 @@ static pp_status find_bodies(pp_onnx *onnx, uint32_t owner, const pp_wire_field 
     return PP_OK;
   for (size_t at = attribute->body; pp_wire_step(onnx->bytes, attribute->end, &at, &field);)
     if (field.number == 1 && !(name = field_text(onnx, &field)))
-      return pp_onnx_fail_memory(error);
+      return pp_fail_memory(error);
   for (size_t at = attribute->body;
        !status && pp_wire_step(onnx->bytes, attribute->end, &at, &field);) {
     /* protobuf would merge the two: then no node has one place. */
     if (field.number == 6 && one)
-      return pp_onnx_fail(error, PP_ERROR_INPUT, field.at, "an attribute has two graphs");
+      return pp_fail_at(error, PP_ERROR_INPUT, field.at, "an attribute has two graphs");
     if (field.number != 6 && field.number != 11)
       continue;
     one |= field.number == 6;
@@ -277,7 +276,7 @@ static pp_status add_constant(pp_onnx *onnx, const Onnx__NodeProto *proto, uint3
     for (size_t k = 0; k < tensor->n_dims && !status; k++)
       status = add_dimension(onnx, tensor->dims[k] < 0 ? 0 : tensor->dims[k], "", error);
     if (!status)
-      status = info.name ? add_info(onnx, &info, error) : pp_onnx_fail_memory(error);
+      status = info.name ? add_info(onnx, &info, error) : pp_fail_memory(error);
   }
   return status;
 }
@@ -286,7 +285,7 @@ static pp_status decode_ends(pp_onnx *onnx, const Onnx__NodeProto *proto, uint32
                              pp_error *error) {
   pp_onnx_node *node = onnx->node.items + index;
   if (proto->n_input > INT32_MAX || proto->n_output > INT32_MAX)
-    return pp_onnx_fail(error, PP_ERROR_OVERFLOW, node->at, "more than 2^31-1 inputs or outputs");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, node->at, "more than 2^31-1 inputs or outputs");
   pp_status status = PP_OK;
   node->inputs = (uint32_t)proto->n_input;
   node->outputs = (uint32_t)proto->n_output;
@@ -314,7 +313,7 @@ static pp_status decode_proto(pp_onnx *onnx, const Onnx__NodeProto *proto, uint3
     node->domain = "";
   node->equation = attribute_string(onnx, proto, "equation");
   if (!node->name || !node->operator_ || !node->domain || !node->equation)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   node->transposed = attribute_int(proto, "transA", 0) != 0;
   /* Dropout trains as its third input says (from version 12), never (7 to 11), or unless is_test
    * says otherwise. */
@@ -329,9 +328,9 @@ static pp_status decode_proto(pp_onnx *onnx, const Onnx__NodeProto *proto, uint3
 static pp_status decode_node(pp_onnx *onnx, uint32_t graph, const pp_wire_field *record,
                              pp_error *error) {
   if (onnx->node.count >= INT32_MAX - 1)
-    return pp_onnx_fail(error, PP_ERROR_OVERFLOW, record->at, "more than 2^31-2 nodes");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, record->at, "more than 2^31-2 nodes");
   if (!PP_ROOM(&onnx->node))
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   uint32_t index = (uint32_t)onnx->node.count++;
   onnx->node.items[index] = (pp_onnx_node){.at = record->at,
                                            .body = record->body,
@@ -349,7 +348,7 @@ static pp_status decode_node(pp_onnx *onnx, uint32_t graph, const pp_wire_field 
   Onnx__NodeProto *proto =
       onnx__node_proto__unpack(NULL, record->end - record->body, onnx->bytes + record->body);
   if (!proto) /* the bytes have been checked */
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   status = decode_proto(onnx, proto, index, error);
   onnx__node_proto__free_unpacked(proto, NULL);
   return status;
@@ -396,7 +395,7 @@ static pp_status decode_opset(pp_onnx *onnx, const pp_wire_field *field, pp_erro
   Onnx__OperatorSetIdProto *proto = onnx__operator_set_id_proto__unpack(
       NULL, field->end - field->body, onnx->bytes + field->body);
   if (!proto)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   if (!proto->domain || !*proto->domain || !strcmp(proto->domain, "ai.onnx"))
     onnx->opset = proto->version;
   onnx__operator_set_id_proto__free_unpacked(proto, NULL);
@@ -413,12 +412,12 @@ static pp_status decode_function(pp_onnx *onnx, const pp_wire_field *function, p
     else if (field.number == 10)
       domain = field_text(onnx, &field);
     if (!name || !domain)
-      return pp_onnx_fail_memory(error);
+      return pp_fail_memory(error);
   }
   size_t size = strlen(domain) + strlen(name) + 2;
   char *full = PP_ROOM(&onnx->text) && PP_ROOM(&onnx->function) ? malloc(size) : NULL;
   if (!full)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   snprintf(full, size, "%s:%s", strcmp(domain, "ai.onnx") ? domain : "", name);
   onnx->text.items[onnx->text.count++] = full;
   onnx->function.items[onnx->function.count++] = full;
@@ -429,7 +428,7 @@ static pp_status decode_metadata(pp_onnx *onnx, const pp_wire_field *field, pp_e
   Onnx__StringStringEntryProto *proto = onnx__string_string_entry_proto__unpack(
       NULL, field->end - field->body, onnx->bytes + field->body);
   if (!proto)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   if (proto->key && !strcmp(proto->key, "peakproof.shapes"))
     onnx->inferred = true;
   onnx__string_string_entry_proto__free_unpacked(proto, NULL);
@@ -440,7 +439,7 @@ static pp_status decode_model_part(pp_onnx *onnx, const pp_wire_field *field, pp
   switch (field->number) {
   case 7:
     if (onnx->graph.count) /* protobuf would merge them */
-      return pp_onnx_fail(error, PP_ERROR_INPUT, field->at, "the model has two graphs");
+      return pp_fail_at(error, PP_ERROR_INPUT, field->at, "the model has two graphs");
     return add_graph(onnx, field, PP_ONNX_NONE, "", error);
   case 8:
     return decode_opset(onnx, field, error);
@@ -501,7 +500,7 @@ pp_status pp_onnx_decode(pp_onnx *onnx, pp_error *error) {
   for (size_t at = 0; !status && pp_wire_step(onnx->bytes, onnx->size, &at, &field);)
     status = decode_model_part(onnx, &field, error);
   if (!status && !onnx->graph.count)
-    status = pp_onnx_fail(error, PP_ERROR_INPUT, 0, "the model has no graph");
+    status = pp_fail_at(error, PP_ERROR_INPUT, 0, "the model has no graph");
   if (onnx->function.count)
     qsort(onnx->function.items, onnx->function.count, sizeof *onnx->function.items,
           compare_functions);

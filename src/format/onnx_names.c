@@ -58,15 +58,15 @@ static int compare_entries(const void *a, const void *b) {
 static pp_status fail_twice(const pp_onnx *onnx, uint32_t value, pp_error *error) {
   char name[120];
   pp_onnx_show(onnx->value.items[value].name, name, sizeof name);
-  return pp_onnx_fail(error, PP_ERROR_INPUT, onnx->value.items[value].at,
-                      "value \"%s\" is defined twice", name);
+  return pp_fail_at(error, PP_ERROR_INPUT, onnx->value.items[value].at,
+                    "value \"%s\" is defined twice", name);
 }
 
 static pp_status make_index(pp_onnx *onnx, pp_error *error) {
   size_t count = onnx->value.count;
   struct entry *entry = pp_alloc(count, sizeof *entry);
   onnx->index = pp_alloc(count, sizeof *onnx->index);
-  pp_status status = entry && onnx->index ? PP_OK : pp_onnx_fail_memory(error);
+  pp_status status = entry && onnx->index ? PP_OK : pp_fail_memory(error);
   for (size_t i = 0; i < count && !status; i++) {
     const pp_onnx_value *value = onnx->value.items + i;
     entry[i] = (struct entry){value->graph, (uint32_t)i, value->name, value->flags};
@@ -117,7 +117,7 @@ static pp_status look_up(pp_onnx *onnx, uint32_t graph, const char *name, uint32
     return PP_OK;
   for (uint32_t g = graph; g != where; g = graph_around(onnx, g)) {
     if (!PP_ROOM(&onnx->capture))
-      return pp_onnx_fail_memory(error);
+      return pp_fail_memory(error);
     onnx->capture.items[onnx->capture.count++] =
         (pp_onnx_capture){onnx->graph.items[g].owner, *value};
   }
@@ -139,8 +139,8 @@ static pp_status resolve_inputs(pp_onnx *onnx, uint32_t index, pp_error *error) 
       char name[90], where[90];
       pp_onnx_show(input->name, name, sizeof name);
       pp_onnx_show_node(onnx, index, where, sizeof where);
-      return pp_onnx_fail(error, PP_ERROR_INPUT, node->at,
-                          "node \"%s\" reads \"%s\", which nothing defines", where, name);
+      return pp_fail_at(error, PP_ERROR_INPUT, node->at,
+                        "node \"%s\" reads \"%s\", which nothing defines", where, name);
     }
   }
   return PP_OK;
@@ -156,8 +156,8 @@ static pp_status resolve_results(pp_onnx *onnx, uint32_t index, pp_error *error)
     if (result->value == PP_ONNX_NONE) {
       char name[120];
       pp_onnx_show(result->name, name, sizeof name);
-      return pp_onnx_fail(error, PP_ERROR_INPUT, graph->body, "output \"%s\" is defined by nothing",
-                          name);
+      return pp_fail_at(error, PP_ERROR_INPUT, graph->body, "output \"%s\" is defined by nothing",
+                        name);
     }
     if (onnx->value.items[result->value].graph == index)
       onnx->value.items[result->value].flags |= VALUE_OUTPUT;

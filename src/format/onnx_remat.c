@@ -134,10 +134,10 @@ static pp_status check_captures(struct writer *w, const pp_onnx_node *node) {
   for (uint32_t i = 0; i < node->captures; i++) {
     uint32_t value = w->onnx->capture.items[node->capture + i].value;
     if (new_name(w, value))
-      return pp_onnx_fail(w->error, PP_ERROR_INPUT, node->at,
-                          "a body of this node uses value \"%.100s\", which is made again for it: "
-                          "that cannot be written",
-                          w->onnx->value.items[value].name);
+      return pp_fail_at(w->error, PP_ERROR_INPUT, node->at,
+                        "a body of this node uses value \"%.100s\", which is made again for it: "
+                        "that cannot be written",
+                        w->onnx->value.items[value].name);
   }
   return PP_OK;
 }
@@ -182,7 +182,7 @@ static pp_status put_run(struct writer *w, pp_index i) {
   pp_status status = check_captures(w, node);
   if (status)
     return status;
-  return put_node(w, node, w->runs[v]++) ? PP_OK : pp_onnx_fail_memory(w->error);
+  return put_node(w, node, w->runs[v]++) ? PP_OK : pp_fail_memory(w->error);
 }
 
 /* First runs, as a permutation of the original's statements, and where each is in the sequence. */
@@ -213,7 +213,7 @@ static pp_status put_placed(struct writer *w, const uint32_t *place, const pp_in
     const pp_onnx_node *node = w->onnx->node.items + place[i];
     if (node->folded) {
       if (!put_node(w, node, 0))
-        status = pp_onnx_fail_memory(w->error);
+        status = pp_fail_memory(w->error);
       continue;
     }
     first++;
@@ -228,7 +228,7 @@ static pp_status put_nodes(struct writer *w) {
   uint32_t *place = pp_alloc(w->graph->nodes, sizeof *place);
   bool ready = place && find_first_runs(w, &order, &at);
   pp_status status =
-      ready ? pp_onnx_place(w->onnx, 0, order, place, w->error) : pp_onnx_fail_memory(w->error);
+      ready ? pp_onnx_place(w->onnx, 0, order, place, w->error) : pp_fail_memory(w->error);
   if (!status)
     status = put_placed(w, place, at);
   free(order);
@@ -291,7 +291,7 @@ static pp_status put_graph(struct writer *w) {
   pp_index m = pp_program_storages(w->it->original);
   for (pp_index s = m; !status && done && s < pp_program_storages(w->it->program); s++)
     done = put_info(w, s);
-  return status || done ? status : pp_onnx_fail_memory(w->error);
+  return status || done ? status : pp_fail_memory(w->error);
 }
 
 /* w->out becomes the whole file. */
@@ -305,7 +305,7 @@ static pp_status put_model(struct writer *w) {
                : put_raw(&file, w->bytes, &field);
   free(w->out.bytes);
   w->out = file;
-  return done ? PP_OK : pp_onnx_fail_memory(w->error);
+  return done ? PP_OK : pp_fail_memory(w->error);
 }
 
 /* The file with its bodies permuted, malloc'ed. */
@@ -313,15 +313,15 @@ static pp_status permute_bodies(const struct writer *w, const pp_model_rewriting
                                 uint8_t **bytes) {
   size_t graphs = w->onnx->graph.count;
   uint32_t **place = pp_zalloc(graphs, sizeof *place);
-  pp_status status = place ? PP_OK : pp_onnx_fail_memory(w->error);
+  pp_status status = place ? PP_OK : pp_fail_memory(w->error);
   for (uint32_t i = 1; i < graphs && !status; i++) {
     if (all[i].program)
-      status = pp_onnx_fail(w->error, PP_ERROR_USAGE, PP_NOWHERE,
-                            "nodes in the bodies of control flow cannot run again");
+      status =
+          pp_fail(w->error, PP_ERROR_USAGE, "nodes in the bodies of control flow cannot run again");
     if (status || !all[i].order)
       continue;
     if (!(place[i] = pp_alloc(w->onnx->graph.items[i].nodes, sizeof **place)))
-      status = pp_onnx_fail_memory(w->error);
+      status = pp_fail_memory(w->error);
     else
       status = pp_onnx_place(w->onnx, i, all[i].order, place[i], w->error);
   }
@@ -359,14 +359,14 @@ static pp_status check_written(const struct writer *w, const pp_model *model,
   pp_index storages = pp_program_storages(w->it->program);
   int64_t *peak = pp_zalloc(model->programs, sizeof *peak);
   pp_index *match = pp_alloc((size_t)storages, sizeof *match);
-  pp_status status = peak && match ? PP_OK : pp_onnx_fail_memory(error);
+  pp_status status = peak && match ? PP_OK : pp_fail_memory(error);
   if (!status && model->programs != w->onnx->graph.count)
-    status = pp_onnx_fail(error, PP_ERROR_INTERNAL, PP_NOWHERE, "bodies are missing");
+    status = pp_fail(error, PP_ERROR_INTERNAL, "bodies are missing");
   for (size_t i = 1; !status && i < model->programs; i++)
     if (all[i].original)
       status = pp_simulate(all[i].original, all[i].order, peak + i, NULL, NULL, error);
   if (!status && !match_storages(w, model->data, match))
-    status = pp_onnx_fail(error, PP_ERROR_INTERNAL, PP_NOWHERE, "values are missing");
+    status = pp_fail(error, PP_ERROR_INTERNAL, "values are missing");
   if (!status && !(status = pp_model_build(model, 0, peak, &program, error))) {
     status = pp_remat_check_written(w->it, program, match, error);
     pp_program_free(program);
@@ -382,7 +382,7 @@ static pp_status check_output(const struct writer *w, const pp_model_rewriting *
   pp_model *model = NULL;
   uint8_t *copy = pp_alloc(w->out.size + 1, 1);
   if (!copy)
-    return pp_onnx_fail_memory(w->error);
+    return pp_fail_memory(w->error);
   memcpy(copy, w->out.bytes, w->out.size + 1);
   pp_status status =
       pp_model_read_bytes("the written model", copy, w->out.size, NULL, &model, &inner);
@@ -390,9 +390,9 @@ static pp_status check_output(const struct writer *w, const pp_model_rewriting *
     status = check_written(w, model, all, &inner);
   pp_model_free(model);
   if (!status || status == PP_ERROR_MEMORY)
-    return status ? pp_onnx_fail_memory(w->error) : PP_OK;
-  return pp_onnx_fail(w->error, PP_ERROR_INTERNAL, PP_NOWHERE,
-                      "the written file is not the same model: %.180s", inner.message);
+    return status ? pp_fail_memory(w->error) : PP_OK;
+  return pp_fail(w->error, PP_ERROR_INTERNAL, "the written file is not the same model: %.180s",
+                 inner.message);
 }
 
 /* ---- The whole ---- */
@@ -405,11 +405,11 @@ pp_status pp_onnx_write_remat(const pp_model *model, const pp_model_rewriting *r
   pp_status status = permute_bodies(&w, rewriting, &bytes);
   w.bytes = bytes;
   if (!status && !name_storages(&w))
-    status = pp_onnx_fail_memory(error);
+    status = pp_fail_memory(error);
   if (!status && !(status = put_graph(&w)) && !(status = put_model(&w)))
     status = check_output(&w, rewriting);
   if (!status && !write(w.out.bytes, w.out.size, data))
-    status = pp_onnx_fail(error, PP_ERROR_IO, PP_NOWHERE, "the model could not be written");
+    status = pp_fail(error, PP_ERROR_IO, "the model could not be written");
   for (size_t i = 0; i < w.made.count; i++)
     free(w.made.items[i]);
   free(w.made.items);

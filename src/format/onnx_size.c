@@ -96,9 +96,9 @@ static pp_status measure_tensor(struct measure *measure, pp_onnx_value *value) {
   if (!bits) {
     char name[120];
     pp_onnx_show(value->name, name, sizeof name);
-    return pp_onnx_fail(measure->error, PP_ERROR_INPUT, value->at,
-                        "value \"%s\" has the element type %" PRId32 ", which is unknown", name,
-                        value->type);
+    return pp_fail_at(measure->error, PP_ERROR_INPUT, value->at,
+                      "value \"%s\" has the element type %" PRId32 ", which is unknown", name,
+                      value->type);
   }
   for (uint32_t i = 0; i < value->dims; i++) {
     const pp_onnx_dimension *dim = measure->onnx->dim.items + value->dim + i;
@@ -117,8 +117,8 @@ static pp_status measure_tensor(struct measure *measure, pp_onnx_value *value) {
   }
   char name[120];
   pp_onnx_show(value->name, name, sizeof name);
-  return pp_onnx_fail(measure->error, PP_ERROR_OVERFLOW, value->at,
-                      "value \"%s\" has more bytes than 2^60", name);
+  return pp_fail_at(measure->error, PP_ERROR_OVERFLOW, value->at,
+                    "value \"%s\" has more bytes than 2^60", name);
 }
 
 static pp_status measure_value(struct measure *measure, uint32_t index) {
@@ -140,10 +140,10 @@ static pp_status fail_missing(const struct measure *measure) {
   pp_onnx_show(value->name, name, sizeof name);
   if (measure->missing > 1)
     snprintf(more, sizeof more, " (and %zu more)", measure->missing - 1);
-  return pp_onnx_fail(measure->error, PP_ERROR_INPUT, value->at,
-                      "value \"%s\" has no shape%s: infer shapes with python -m peakproof "
-                      "onnx-shapes IN.onnx -o OUT.onnx",
-                      name, more);
+  return pp_fail_at(measure->error, PP_ERROR_INPUT, value->at,
+                    "value \"%s\" has no shape%s: infer shapes with python -m peakproof "
+                    "onnx-shapes IN.onnx -o OUT.onnx",
+                    name, more);
 }
 
 pp_status pp_onnx_measure(pp_onnx *onnx, pp_notices *notices, pp_error *error) {

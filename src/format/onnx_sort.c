@@ -29,7 +29,7 @@ pp_status pp_onnx_is_sorted(const pp_onnx *onnx, uint32_t index, const uint32_t 
   const pp_onnx_graph *graph = onnx->graph.items + index;
   bool *done = pp_zalloc(graph->nodes, sizeof *done);
   if (!done)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   *sorted = true;
   for (uint32_t k = 0; k < graph->nodes && *sorted; k++) {
     uint32_t n = order ? order[k] : graph->node + k;
@@ -107,8 +107,8 @@ static pp_status fail_cycle(const struct sort *sort, pp_error *error) {
       continue;
     char name[120];
     pp_onnx_show_node(sort->onnx, sort->graph->node + k, name, sizeof name);
-    return pp_onnx_fail(error, PP_ERROR_INPUT, sort->onnx->node.items[sort->graph->node + k].at,
-                        "node \"%s\" waits for itself: the graph has a cycle", name);
+    return pp_fail_at(error, PP_ERROR_INPUT, sort->onnx->node.items[sort->graph->node + k].at,
+                      "node \"%s\" waits for itself: the graph has a cycle", name);
   }
   return PP_OK;
 }
@@ -141,7 +141,7 @@ static pp_status sort_nodes(const pp_onnx *onnx, const pp_onnx_graph *graph, uin
   sort.heap = pp_alloc(graph->nodes, sizeof *sort.heap);
   pp_status status = sort.first && sort.follower && sort.waiting && sort.heap
                          ? run_sort(&sort, sorted, error)
-                         : pp_onnx_fail_memory(error);
+                         : pp_fail_memory(error);
   free(sort.first);
   free(sort.follower);
   free(sort.waiting);
@@ -154,7 +154,7 @@ static pp_status sort_graph(pp_onnx *onnx, uint32_t index, pp_error *error) {
   graph->sorted = pp_alloc(graph->nodes, sizeof *graph->sorted);
   graph->statement = pp_alloc(graph->nodes, sizeof *graph->statement);
   if (!graph->sorted || !graph->statement)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   bool sorted;
   pp_status status = pp_onnx_is_sorted(onnx, index, NULL, &sorted, error);
   if (status)
@@ -334,7 +334,7 @@ pp_status pp_onnx_place(const pp_onnx *onnx, uint32_t index, const pp_index *ord
   if (place.done && place.stack && place.next && watcher && link)
     place_all(&place, order, watcher, link);
   else
-    status = pp_onnx_fail_memory(error);
+    status = pp_fail_memory(error);
   free(place.done);
   free(place.stack);
   free(place.next);

@@ -3,28 +3,9 @@
 #include "format/onnx_wire.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "memory.h"
-
-pp_status pp_onnx_fail(pp_error *error, pp_status status, size_t offset, const char *format, ...) {
-  if (!error)
-    return status;
-  error->status = status;
-  error->line = error->column = -1;
-  error->offset = offset == PP_NOWHERE ? -1 : (int64_t)offset;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(error->message, sizeof error->message, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-pp_status pp_onnx_fail_memory(pp_error *error) {
-  return pp_onnx_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-}
 
 /* ---- Fields ---- */
 
@@ -47,11 +28,11 @@ static pp_status read_payload(const uint8_t *bytes, size_t end, size_t *at, pp_w
   switch (field->type) {
   case WIRE_VARINT:
     if (!read_varint(bytes, end, at, &field->varint))
-      return pp_onnx_fail(error, PP_ERROR_INPUT, field->body, "a number does not end");
+      return pp_fail_at(error, PP_ERROR_INPUT, field->body, "a number does not end");
     break;
   case WIRE_BYTES:
     if (!read_varint(bytes, end, at, &length))
-      return pp_onnx_fail(error, PP_ERROR_INPUT, field->body, "a length does not end");
+      return pp_fail_at(error, PP_ERROR_INPUT, field->body, "a length does not end");
     field->body = *at;
     break;
   case WIRE_FIXED64:
@@ -61,13 +42,13 @@ static pp_status read_payload(const uint8_t *bytes, size_t end, size_t *at, pp_w
     length = 4;
     break;
   default: /* groups, which ONNX never had, or none at all */
-    return pp_onnx_fail(error, PP_ERROR_INPUT, field->at, "wire type %u in field %" PRIu32,
-                        field->type, field->number);
+    return pp_fail_at(error, PP_ERROR_INPUT, field->at, "wire type %u in field %" PRIu32,
+                      field->type, field->number);
   }
   if (length > end - *at)
-    return pp_onnx_fail(error, PP_ERROR_INPUT, field->at,
-                        "field %" PRIu32 " of %" PRIu64 " bytes in a message that has %zu left",
-                        field->number, length, end - *at);
+    return pp_fail_at(error, PP_ERROR_INPUT, field->at,
+                      "field %" PRIu32 " of %" PRIu64 " bytes in a message that has %zu left",
+                      field->number, length, end - *at);
   *at += length;
   field->end = *at;
   return PP_OK;
@@ -78,12 +59,12 @@ pp_status pp_wire_next(const uint8_t *bytes, size_t end, size_t *at, pp_wire_fie
   uint64_t tag;
   *field = (pp_wire_field){.at = *at};
   if (!read_varint(bytes, end, at, &tag) || *at - field->at > 5)
-    return pp_onnx_fail(error, PP_ERROR_INPUT, field->at, "the tag of a field does not end");
+    return pp_fail_at(error, PP_ERROR_INPUT, field->at, "the tag of a field does not end");
   field->number = (uint32_t)(tag >> 3);
   field->type = (unsigned)(tag & 7);
   field->body = *at;
   if (tag >> 32 || !field->number)
-    return pp_onnx_fail(error, PP_ERROR_INPUT, field->at, "a field has number %" PRIu64, tag >> 3);
+    return pp_fail_at(error, PP_ERROR_INPUT, field->at, "a field has number %" PRIu64, tag >> 3);
   return read_payload(bytes, end, at, field, error);
 }
 
@@ -121,11 +102,11 @@ static pp_status check_packed(const uint8_t *bytes, const pp_wire_field *field, 
   if (type != WIRE_VARINT)
     return (field->end - at) % width == 0
                ? PP_OK
-               : pp_onnx_fail(error, PP_ERROR_INPUT, field->at,
-                              "packed numbers of %zu bytes fill %zu", width, field->end - at);
+               : pp_fail_at(error, PP_ERROR_INPUT, field->at,
+                            "packed numbers of %zu bytes fill %zu", width, field->end - at);
   while (at < field->end)
     if (!read_varint(bytes, field->end, &at, &ignored))
-      return pp_onnx_fail(error, PP_ERROR_INPUT, at, "a packed number does not end");
+      return pp_fail_at(error, PP_ERROR_INPUT, at, "a packed number does not end");
   return PP_OK;
 }
 
@@ -135,11 +116,11 @@ static pp_status check_field(const ProtobufCFieldDescriptor *known, const uint8_
   if (known->label == PROTOBUF_C_LABEL_REPEATED && type != WIRE_BYTES && field->type == WIRE_BYTES)
     return check_packed(bytes, field, type, error);
   if (field->type != type)
-    return pp_onnx_fail(error, PP_ERROR_INPUT, field->at, "\"%s\" has wire type %u instead of %u",
-                        known->name, field->type, type);
+    return pp_fail_at(error, PP_ERROR_INPUT, field->at, "\"%s\" has wire type %u instead of %u",
+                      known->name, field->type, type);
   if (known->type == PROTOBUF_C_TYPE_STRING &&
       memchr(bytes + field->body, 0, field->end - field->body))
-    return pp_onnx_fail(error, PP_ERROR_INPUT, field->body, "a zero byte in \"%s\"", known->name);
+    return pp_fail_at(error, PP_ERROR_INPUT, field->body, "a zero byte in \"%s\"", known->name);
   return PP_OK;
 }
 
@@ -170,10 +151,10 @@ pp_status pp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *b
     if (known->type != PROTOBUF_C_TYPE_MESSAGE)
       continue;
     if (visit && !visit(known->name, &field, data))
-      return pp_onnx_fail_memory(error);
+      return pp_fail_memory(error);
     if (depth == DEPTH)
-      return pp_onnx_fail(error, PP_ERROR_INPUT, field.at,
-                          "more than %d messages inside each other", DEPTH);
+      return pp_fail_at(error, PP_ERROR_INPUT, field.at, "more than %d messages inside each other",
+                        DEPTH);
     at = field.body;
     stack[depth].type = known->descriptor;
     stack[depth++].end = field.end;

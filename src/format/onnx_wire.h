@@ -5,6 +5,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "error.h"
 #include "peakproof.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
@@ -16,12 +17,6 @@ typedef struct pp_wire_field {
   size_t at, body, end;
   uint64_t varint; /* of WIRE_VARINT */
 } pp_wire_field;
-
-/* A failure at byte `offset` (PP_NOWHERE: none). */
-#define PP_NOWHERE SIZE_MAX
-pp_status pp_onnx_fail(pp_error *error, pp_status status, size_t offset, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-pp_status pp_onnx_fail_memory(pp_error *error);
 
 /* Reads the field at byte *at and moves *at behind it; no byte from `end` on is touched. */
 pp_status pp_wire_next(const uint8_t *bytes, size_t end, size_t *at, pp_wire_field *field,

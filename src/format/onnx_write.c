@@ -20,7 +20,7 @@ static pp_status splice_graph(const pp_onnx *onnx, const pp_onnx_graph *graph,
   size_t from = node[0].at, size = node[graph->nodes - 1].end - from, used = 0;
   uint8_t *region = pp_alloc(size, 1);
   if (!region)
-    return pp_onnx_fail_memory(error);
+    return pp_fail_memory(error);
   for (uint32_t k = 0; k < graph->nodes; k++) {
     const pp_onnx_node *moved = onnx->node.items + place[k];
     memcpy(region + used, bytes + moved->at, moved->end - moved->at);
@@ -37,7 +37,7 @@ static pp_status splice_graph(const pp_onnx *onnx, const pp_onnx_graph *graph,
 pp_status pp_onnx_splice(const pp_onnx *onnx, uint32_t *const *place, uint8_t **bytes,
                          pp_error *error) {
   uint8_t *out = pp_alloc(onnx->size + 1, 1);
-  pp_status status = out ? PP_OK : pp_onnx_fail_memory(error);
+  pp_status status = out ? PP_OK : pp_fail_memory(error);
   if (!status) {
     memcpy(out, onnx->bytes, onnx->size);
     out[onnx->size] = 0;
@@ -59,11 +59,11 @@ static pp_status check_permutation(const pp_onnx *onnx, uint32_t index, const pp
                                    pp_error *error) {
   uint32_t n = onnx->graph.items[index].statements;
   bool *seen = pp_zalloc(n, sizeof *seen);
-  pp_status status = seen ? PP_OK : pp_onnx_fail_memory(error);
+  pp_status status = seen ? PP_OK : pp_fail_memory(error);
   for (uint32_t i = 0; i < n && !status; i++) {
     if (order[i] < 0 || (uint32_t)order[i] >= n || seen[order[i]])
-      status = pp_onnx_fail(error, PP_ERROR_USAGE, PP_NOWHERE,
-                            "the order of graph %u is no permutation", (unsigned)index);
+      status = pp_fail(error, PP_ERROR_USAGE, "the order of graph %u is no permutation",
+                       (unsigned)index);
     else
       seen[order[i]] = true;
   }
@@ -86,7 +86,7 @@ static pp_status find_places(const pp_onnx *onnx, const pp_index *const *order, 
       continue;
     place[i] = pp_alloc(graph->nodes, sizeof **place);
     if (!place[i])
-      return pp_onnx_fail_memory(error);
+      return pp_fail_memory(error);
     status = check_permutation(onnx, i, order[i], error);
     if (!status)
       status = pp_onnx_place(onnx, i, order[i], place[i], error);
@@ -118,13 +118,13 @@ static pp_status check_output(const pp_onnx *onnx, const pp_index *const *order,
   for (size_t i = 0; !status && i < onnx->graph.count; i++)
     if (order[i] &&
         memcmp(found[i], order[i], onnx->graph.items[i].statements * sizeof **found) != 0)
-      status = pp_onnx_fail(&inner, PP_ERROR_INTERNAL, PP_NOWHERE, "another order than asked for");
+      status = pp_fail(&inner, PP_ERROR_INTERNAL, "another order than asked for");
   pp_orders_free(found, onnx->graph.count);
   close_model(&model);
   if (!status || status == PP_ERROR_MEMORY)
-    return status ? pp_onnx_fail_memory(error) : PP_OK;
-  return pp_onnx_fail(error, PP_ERROR_INTERNAL, (size_t)inner.offset,
-                      "the written file is not the same model: %.180s", inner.message);
+    return status ? pp_fail_memory(error) : PP_OK;
+  return pp_fail_at(error, PP_ERROR_INTERNAL, (size_t)inner.offset,
+                    "the written file is not the same model: %.180s", inner.message);
 }
 
 static pp_status write_changed(const pp_onnx *onnx, const pp_index *const *order,
@@ -137,7 +137,7 @@ static pp_status write_changed(const pp_onnx *onnx, const pp_index *const *order
   if (memcmp(bytes, onnx->bytes, onnx->size) != 0)
     status = check_output(onnx, order, bytes, error);
   if (!status && !write(bytes, onnx->size, data))
-    status = pp_onnx_fail(error, PP_ERROR_IO, PP_NOWHERE, "the model could not be written");
+    status = pp_fail(error, PP_ERROR_IO, "the model could not be written");
   free(bytes);
   return status;
 }
@@ -146,7 +146,7 @@ pp_status pp_onnx_write(const pp_model *model, const pp_index *const *order, pp_
                         void *data, pp_error *error) {
   const pp_onnx *onnx = model->data;
   uint32_t **place = pp_zalloc(onnx->graph.count, sizeof *place);
-  pp_status status = place ? find_places(onnx, order, place, error) : pp_onnx_fail_memory(error);
+  pp_status status = place ? find_places(onnx, order, place, error) : pp_fail_memory(error);
   if (!status)
     status = pp_orders_check(model, order, error);
   if (!status)

@@ -36,3 +36,13 @@ pp_status pp_orders_check(const pp_model *model, const pp_index *const *order, p
   free(zero);
   return status;
 }
+
+pp_status pp_orders_accept(const pp_model *model, pp_index **found, pp_index ***order,
+                           pp_error *error) {
+  pp_status status = pp_orders_check(model, (const pp_index *const *)found, error);
+  if (status)
+    pp_orders_free(found, model->programs);
+  else
+    *order = found;
+  return status;
+}

@@ -3,38 +3,19 @@
 #include "format/tflite.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "format/tflite_model.h"
 #include "format/tflite_schema.h"
 
-pp_status pp_tflite_fail(pp_error *error, pp_status status, size_t offset, const char *format,
-                         ...) {
-  if (!error)
-    return status;
-  error->status = status;
-  error->line = error->column = -1;
-  error->offset = offset == PP_NOWHERE ? -1 : (int64_t)offset;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(error->message, sizeof error->message, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-static pp_status fail_memory(pp_error *error) {
-  return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-}
-
 /* ---- The file as a whole ---- */
 
 static pp_status check_header(const pp_flat *flat, pp_error *error) {
   if (flat->size < 8)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, 0, "%zu bytes are no .tflite file", flat->size);
+    return pp_fail_at(error, PP_ERROR_INPUT, 0, "%zu bytes are no .tflite file", flat->size);
   if (memcmp(flat->bytes + 4, "TFL3", 4) != 0)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, 4, "no .tflite file: TFL3 is missing");
+    return pp_fail_at(error, PP_ERROR_INPUT, 4, "no .tflite file: TFL3 is missing");
   return PP_OK;
 }
 
@@ -43,14 +24,14 @@ static pp_status read_root(pp_tflite *tflite, pp_error *error) {
   tflite->root = pp_flat_target(flat, 0);
   uint32_t version = pp_flat_get32(flat, tflite->root, MODEL_VERSION, 0);
   if (version != 3)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, tflite->root,
-                          "schema version %" PRIu32 " instead of 3", version);
+    return pp_fail_at(error, PP_ERROR_INPUT, tflite->root,
+                      "schema version %" PRIu32 " instead of 3", version);
   tflite->buffers = pp_flat_elements(flat, tflite->root, MODEL_BUFFERS);
   if (!tflite->buffers.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, tflite->root, "buffer 0 is missing");
+    return pp_fail_at(error, PP_ERROR_INPUT, tflite->root, "buffer 0 is missing");
   tflite->subgraphs = pp_flat_elements(flat, tflite->root, MODEL_SUBGRAPHS).count;
   if (!tflite->subgraphs)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, tflite->root, "the model has no subgraph");
+    return pp_fail_at(error, PP_ERROR_INPUT, tflite->root, "the model has no subgraph");
   tflite->codes = pp_flat_elements(flat, tflite->root, MODEL_CODES).count;
   tflite->metadata = pp_flat_elements(flat, tflite->root, MODEL_METADATA);
   return PP_OK;
@@ -61,7 +42,7 @@ static pp_status read_codes(pp_tflite *tflite, pp_error *error) {
   pp_flat_vector codes = pp_flat_elements(flat, tflite->root, MODEL_CODES);
   tflite->code = pp_zalloc(tflite->codes, sizeof *tflite->code);
   if (!tflite->code)
-    return fail_memory(error);
+    return pp_fail_memory(error);
   for (uint32_t i = 0; i < tflite->codes; i++) {
     size_t table = pp_tflite_at(tflite, codes, i);
     /* Files before schema 3a have the byte alone, later ones both: the larger one holds. */
@@ -89,7 +70,7 @@ static pp_status read_subgraphs(pp_tflite *tflite, const pp_claims *claims, pp_e
   pp_flat_vector tables = pp_flat_elements(flat, tflite->root, MODEL_SUBGRAPHS);
   tflite->subgraph = pp_zalloc(tflite->subgraphs, sizeof *tflite->subgraph);
   if (!tflite->subgraph)
-    return fail_memory(error);
+    return pp_fail_memory(error);
   uint64_t tensors = 0;
   for (uint32_t i = 0; i < tflite->subgraphs; i++) {
     pp_tflite_subgraph *subgraph = tflite->subgraph + i;
@@ -106,14 +87,14 @@ static pp_status read_subgraphs(pp_tflite *tflite, const pp_claims *claims, pp_e
     tensors += subgraph->tensors.count;
     /* Tokens (tflite_state.c) number subgraphs, resources and tensors in 32 bits. */
     if (tensors > INT32_MAX || subgraph->operators.count > INT32_MAX - 1)
-      return pp_tflite_fail(error, PP_ERROR_OVERFLOW, subgraph->table,
-                            "more than 2^31-1 tensors or operators");
+      return pp_fail_at(error, PP_ERROR_OVERFLOW, subgraph->table,
+                        "more than 2^31-1 tensors or operators");
   }
   tflite->tensors = (uint32_t)tensors;
   tflite->kind = pp_zalloc(tflite->tensors, sizeof *tflite->kind);
   tflite->bytes = pp_zalloc(tflite->tensors, sizeof *tflite->bytes);
   tflite->resource = pp_zalloc(tflite->tensors, sizeof *tflite->resource);
-  return tflite->kind && tflite->bytes && tflite->resource ? PP_OK : fail_memory(error);
+  return tflite->kind && tflite->bytes && tflite->resource ? PP_OK : pp_fail_memory(error);
 }
 
 /* Data that lies behind the FlatBuffer, at offsets from the beginning of the file. */
@@ -124,10 +105,9 @@ static pp_status claim_outside(pp_tflite *tflite, size_t table, unsigned offset,
   if (from <= 1 || !bytes)
     return PP_OK;
   if (from > tflite->flat.size || bytes > tflite->flat.size - from)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, table,
-                          "%" PRIu64 " bytes of data at byte %" PRIu64 " leave the file", bytes,
-                          from);
-  return pp_claims_add_outside(claims, from, bytes) ? fail_memory(error) : PP_OK;
+    return pp_fail_at(error, PP_ERROR_INPUT, table,
+                      "%" PRIu64 " bytes of data at byte %" PRIu64 " leave the file", bytes, from);
+  return pp_claims_add_outside(claims, from, bytes) ? pp_fail_memory(error) : PP_OK;
 }
 
 static pp_status claim_all_outside(pp_tflite *tflite, pp_claims *claims, pp_error *error) {
@@ -150,13 +130,13 @@ static pp_status claim_all_outside(pp_tflite *tflite, pp_claims *claims, pp_erro
 static pp_status read_structure(pp_tflite *tflite, pp_claims *claims, pp_error *error) {
   size_t at = 0;
   if (pp_claims_add(claims, 0, 8)) /* the header */
-    return fail_memory(error);
+    return pp_fail_memory(error);
   pp_status status = pp_tflite_verify(&tflite->flat, 0, claims, error);
   if (status || (status = read_root(tflite, error)) ||
       (status = claim_all_outside(tflite, claims, error)))
     return status;
   if (pp_claims_finish(claims, &at))
-    return pp_tflite_fail(error, PP_ERROR_INPUT, at, "data overlaps another object");
+    return pp_fail_at(error, PP_ERROR_INPUT, at, "data overlaps another object");
   return PP_OK;
 }
 
@@ -172,14 +152,14 @@ static pp_status check_tensors(const pp_tflite *tflite, uint32_t s, uint32_t ind
       continue;
     size_t at = list.at + 4 * (size_t)i;
     if (index == UINT32_MAX)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, at,
-                            "%s %" PRIu32 " of subgraph %" PRIu32 " is tensor %" PRId32
-                            ", which does not exist",
-                            what, i, s, tensor);
-    return pp_tflite_fail(error, PP_ERROR_INPUT, at,
-                          "%s %" PRIu32 " of operator %" PRIu32 " of subgraph %" PRIu32
-                          " is tensor %" PRId32 ", which does not exist",
-                          what, i, index, s, tensor);
+      return pp_fail_at(error, PP_ERROR_INPUT, at,
+                        "%s %" PRIu32 " of subgraph %" PRIu32 " is tensor %" PRId32
+                        ", which does not exist",
+                        what, i, s, tensor);
+    return pp_fail_at(error, PP_ERROR_INPUT, at,
+                      "%s %" PRIu32 " of operator %" PRIu32 " of subgraph %" PRIu32
+                      " is tensor %" PRId32 ", which does not exist",
+                      what, i, index, s, tensor);
   }
   return PP_OK;
 }
@@ -190,10 +170,10 @@ static pp_status check_operator(const pp_tflite *tflite, uint32_t s, uint32_t in
   size_t table = pp_tflite_at(tflite, tflite->subgraph[s].operators, index);
   uint32_t code = pp_flat_get32(flat, table, OPERATOR_CODE, 0);
   if (code >= tflite->codes)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, table,
-                          "operator %" PRIu32 " of subgraph %" PRIu32 " has code %" PRIu32
-                          ", which does not exist",
-                          index, s, code);
+    return pp_fail_at(error, PP_ERROR_INPUT, table,
+                      "operator %" PRIu32 " of subgraph %" PRIu32 " has code %" PRIu32
+                      ", which does not exist",
+                      index, s, code);
   static const struct {
     unsigned field;
     const char *what;
@@ -227,9 +207,9 @@ static pp_status check_map(const pp_tflite *tflite, uint32_t signature, uint32_t
     size_t entry = pp_tflite_at(tflite, map, i);
     uint32_t tensor = pp_flat_get32(&tflite->flat, entry, TENSOR_MAP_TENSOR, 0);
     if (tensor >= tensors)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, entry,
-                            "signature %" PRIu32 " names tensor %" PRIu32 ", which does not exist",
-                            signature, tensor);
+      return pp_fail_at(error, PP_ERROR_INPUT, entry,
+                        "signature %" PRIu32 " names tensor %" PRIu32 ", which does not exist",
+                        signature, tensor);
   }
   return PP_OK;
 }
@@ -241,9 +221,9 @@ static pp_status check_signatures(const pp_tflite *tflite, pp_error *error) {
     size_t table = pp_tflite_at(tflite, signatures, i);
     uint32_t s = pp_flat_get32(flat, table, SIGNATURE_SUBGRAPH, 0);
     if (s >= tflite->subgraphs)
-      return pp_tflite_fail(
-          error, PP_ERROR_INPUT, table,
-          "signature %" PRIu32 " is of subgraph %" PRIu32 ", which does not exist", i, s);
+      return pp_fail_at(error, PP_ERROR_INPUT, table,
+                        "signature %" PRIu32 " is of subgraph %" PRIu32 ", which does not exist", i,
+                        s);
     uint32_t tensors = tflite->subgraph[s].tensors.count;
     pp_status status =
         check_map(tflite, i, tensors, pp_flat_elements(flat, table, SIGNATURE_INPUTS), error);
@@ -269,10 +249,10 @@ static pp_status check_reads(const pp_tflite *tflite, uint32_t s, uint32_t index
       continue;
     if (pp_tflite_is_empty(tflite, s, (uint32_t)tensor))
       continue;
-    return pp_tflite_fail(error, PP_ERROR_INPUT, inputs.at + 4 * (size_t)i,
-                          "operator %" PRIu32 " of subgraph %" PRIu32 " reads tensor %" PRId32
-                          " before anything has produced it",
-                          index, s, tensor);
+    return pp_fail_at(error, PP_ERROR_INPUT, inputs.at + 4 * (size_t)i,
+                      "operator %" PRIu32 " of subgraph %" PRIu32 " reads tensor %" PRId32
+                      " before anything has produced it",
+                      index, s, tensor);
   }
   return PP_OK;
 }
@@ -286,13 +266,13 @@ static pp_status check_writes(const pp_tflite *tflite, uint32_t s, uint32_t inde
       continue;
     bool constant = tflite->kind[base + (uint32_t)tensor] == TENSOR_CONSTANT;
     if (constant || made[tensor])
-      return pp_tflite_fail(error, PP_ERROR_INPUT, outputs.at + 4 * (size_t)i,
-                            "operator %" PRIu32 " of subgraph %" PRIu32 " writes tensor %" PRId32
-                            ", which %s",
-                            index, s, tensor,
-                            constant           ? "is constant"
-                            : made[tensor] > 1 ? "is an input of the subgraph"
-                                               : "was written before");
+      return pp_fail_at(error, PP_ERROR_INPUT, outputs.at + 4 * (size_t)i,
+                        "operator %" PRIu32 " of subgraph %" PRIu32 " writes tensor %" PRId32
+                        ", which %s",
+                        index, s, tensor,
+                        constant           ? "is constant"
+                        : made[tensor] > 1 ? "is an input of the subgraph"
+                                           : "was written before");
     made[tensor] = 1;
   }
   return PP_OK;
@@ -339,7 +319,7 @@ static void note_outputs(const pp_tflite *tflite, uint32_t s, const uint8_t *mad
 static pp_status check_flows(const pp_tflite *tflite, pp_notices *notices, pp_error *error) {
   uint8_t *made = pp_alloc(tflite->tensors, 1);
   if (!made)
-    return fail_memory(error);
+    return pp_fail_memory(error);
   pp_status status = PP_OK;
   for (uint32_t s = 0; s < tflite->subgraphs && !status; s++) {
     status = check_flow(tflite, s, made, error);
@@ -398,7 +378,7 @@ static pp_status name_programs(pp_model *model, const pp_tflite *tflite, pp_erro
       break;
   }
   free(sorted);
-  return good ? PP_OK : fail_memory(error);
+  return good ? PP_OK : pp_fail_memory(error);
 }
 
 /* ---- Operations ---- */
@@ -432,7 +412,7 @@ static pp_status read_all(pp_model *model, pp_tflite *tflite, pp_claims *claims,
   model->name = pp_zalloc(tflite->subgraphs, sizeof *model->name);
   model->sequence = pp_zalloc(tflite->subgraphs, sizeof *model->sequence);
   if (!model->name || !model->sequence)
-    return fail_memory(error);
+    return pp_fail_memory(error);
   model->programs = tflite->subgraphs;
   if ((status = name_programs(model, tflite, error)) ||
       (status = pp_tflite_read_state(tflite, model->sequence, error)))
@@ -446,7 +426,7 @@ pp_status pp_tflite_read(pp_model *model, const pp_read_options *options, pp_err
   model->operations = &operations;
   pp_tflite *tflite = model->data = pp_zalloc(1, sizeof *tflite);
   if (!tflite)
-    return fail_memory(error);
+    return pp_fail_memory(error);
   tflite->flat = (pp_flat){model->bytes, model->size};
   pp_status status = check_header(&tflite->flat, error);
   if (status)
@@ -455,7 +435,7 @@ pp_status pp_tflite_read(pp_model *model, const pp_read_options *options, pp_err
   if (pp_claims_begin(&claims, model->size))
     status = read_all(model, tflite, &claims, error);
   else
-    status = fail_memory(error);
+    status = pp_fail_memory(error);
   pp_claims_end(&claims);
   return status;
 }

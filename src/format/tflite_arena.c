@@ -14,10 +14,6 @@
 
 enum { BUILTIN_RESHAPE = 22, TYPE_INT4 = 17 };
 
-static pp_status fail_memory(pp_error *error) {
-  return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-}
-
 static pp_flat_vector operator_list(const pp_tflite *tflite, uint32_t subgraph, uint32_t index,
                                     unsigned field) {
   size_t table = pp_tflite_at(tflite, tflite->subgraph[subgraph].operators, index);
@@ -74,10 +70,10 @@ static pp_status check_scratch(const pp_tflite *tflite, const pp_scratch *scratc
   for (size_t i = 0; i < count; i++)
     if (scratch[i].subgraph >= tflite->subgraphs ||
         scratch[i].operator_ >= tflite->subgraph[scratch[i].subgraph].operators.count)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, PP_NOWHERE,
-                            "scratch is given for operator %" PRIu32 " of subgraph %" PRIu32
-                            ", which does not exist",
-                            scratch[i].operator_, scratch[i].subgraph);
+      return pp_fail(error, PP_ERROR_INPUT,
+                     "scratch is given for operator %" PRIu32 " of subgraph %" PRIu32
+                     ", which does not exist",
+                     scratch[i].operator_, scratch[i].subgraph);
   return PP_OK;
 }
 
@@ -105,7 +101,7 @@ static pp_status add_scratch(pp_lives *lives, const pp_scratch *scratch, size_t 
     life->buffer.last = end[place];
     if (__builtin_add_overflow(life->buffer.bytes, bytes, &life->buffer.bytes) ||
         __builtin_add_overflow(life->buffer.bytes, pad, &life->buffer.bytes))
-      return pp_tflite_fail(error, PP_ERROR_OVERFLOW, PP_NOWHERE, "more than 2^63-1 scratch bytes");
+      return pp_fail(error, PP_ERROR_OVERFLOW, "more than 2^63-1 scratch bytes");
   }
   return PP_OK;
 }
@@ -176,7 +172,7 @@ static pp_status begin_operator(struct tflm *tflm, struct visit *visit, pp_error
   size_t table = pp_tflite_at(tflite, tflite->subgraph[visit->subgraph].operators, visit->index);
   int32_t builtin = pp_tflite_operator_code(tflite, table)->builtin;
   if (++tflm->visited > MOST_VISITED)
-    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, table, "subgraphs call each other too often");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, table, "subgraphs call each other too often");
   tflm->time++;
   create(tflm, visit->subgraph,
          operator_list(tflite, visit->subgraph, visit->index, OPERATOR_OUTPUTS));
@@ -287,7 +283,7 @@ pp_status pp_lives_tflm(const pp_model *model, const pp_scratch *scratch, size_t
   pp_status status = check_scratch(tflite, scratch, scratches, error);
   if (!tflm.first || !tflm.last || !tflm.begin || !tflm.end || !tflm.operators || !tflm.stack ||
       !lives->life)
-    status = fail_memory(error);
+    status = pp_fail_memory(error);
   if (!status) {
     for (size_t t = 0; t < tensors; t++)
       tflm.first[t] = tflm.last[t] = -1;
@@ -413,7 +409,7 @@ static pp_status add_temporaries(const struct litert *litert, const pp_scratch *
   int64_t *time = pp_alloc(operators, sizeof *time);
   size_t *first = pp_zalloc(tflite->subgraphs, sizeof *first);
   pp_scratch *mine = pp_alloc(scratches, sizeof *mine);
-  pp_status status = time && first && mine ? PP_OK : fail_memory(error);
+  pp_status status = time && first && mine ? PP_OK : pp_fail_memory(error);
   if (!status) {
     for (size_t i = 0; i < operators; i++)
       time[i] = (int64_t)i;
@@ -443,7 +439,7 @@ pp_status pp_lives_litert(const pp_model *model, uint32_t subgraph, const pp_scr
   pp_status status = check_scratch(tflite, scratch, scratches, error);
   if (!litert.held || !litert.actual || !litert.left || !litert.begin || !litert.end ||
       !lives->life)
-    status = fail_memory(error);
+    status = pp_fail_memory(error);
   if (!status) {
     for (size_t i = 0; i < tensors; i++) {
       litert.actual[i] = (int32_t)i;

@@ -73,7 +73,7 @@ static pp_status add_storages(struct build *build, const uint8_t *flags) {
 static pp_status make_storages(struct build *build) {
   uint8_t *flags = pp_zalloc(build->subgraph->tensors.count, 1);
   if (!flags)
-    return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(build->error, PP_ERROR_MEMORY, "out of memory");
   mark(build, build->subgraph->inputs, PP_LIVE_IN, flags);
   mark(build, build->subgraph->outputs, PP_LIVE_OUT, flags);
   for (uint32_t i = 0; i < build->subgraph->operators.count; i++) {
@@ -133,7 +133,7 @@ static pp_status add_touches(struct build *build, const pp_tflite_effects *effec
                              pp_index statement) {
   for (unsigned i = 0; i < effects->count; i++) {
     if (!PP_ROOM(&build->touches))
-      return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+      return pp_fail(build->error, PP_ERROR_MEMORY, "out of memory");
     build->touches.items[build->touches.count++] = (struct touch){effects->token[i], statement};
   }
   return PP_OK;
@@ -149,7 +149,7 @@ static pp_status add_walls(struct build *build, const pp_tflite_effects *effects
     status = pp_program_add_order(build->program, build->wall, statement, build->error);
   if (!effects->unknown) {
     if (!PP_ROOM(&build->stateful))
-      return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+      return pp_fail(build->error, PP_ERROR_MEMORY, "out of memory");
     build->stateful.items[build->stateful.count++] = statement;
     return status;
   }
@@ -240,7 +240,7 @@ static pp_status add_twins(struct build *build) {
   size_t count = build->subgraph->operators.count;
   struct touch *twin = pp_alloc(count, sizeof *twin);
   if (!twin)
-    return pp_tflite_fail(build->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(build->error, PP_ERROR_MEMORY, "out of memory");
   for (size_t i = 0; i < count; i++)
     twin[i] = (struct touch){
         .token = (uint32_t)pp_tflite_at(build->tflite, build->subgraph->operators, (uint32_t)i),
@@ -274,7 +274,7 @@ pp_status pp_tflite_build(const pp_model *model, size_t index, const int64_t *pe
   build.seen = pp_alloc(tensors, sizeof *build.seen);
   pp_status status = PP_ERROR_MEMORY;
   if (!build.storage || !build.seen)
-    pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    pp_fail(error, PP_ERROR_MEMORY, "out of memory");
   else if ((build.program = pp_program_new(error)) &&
            !(status = pp_program_set_name(build.program, model->name[index], error)))
     status = fill(&build);

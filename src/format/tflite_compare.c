@@ -13,10 +13,6 @@ struct range {
 };
 typedef PP_VECTOR(struct range) ranges;
 
-static pp_status fail_memory(pp_error *error) {
-  return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-}
-
 static bool add_range(ranges *list, size_t from, size_t bytes) {
   if (!PP_ROOM(list))
     return false;
@@ -56,8 +52,8 @@ static pp_status compare_bytes(const pp_tflite *original, const pp_tflite *permu
     return PP_OK;
   while (a[from] == b[from])
     from++;
-  return pp_tflite_fail(error, PP_ERROR_INPUT, from,
-                        "this byte differs, and no permutation of operators changes it");
+  return pp_fail_at(error, PP_ERROR_INPUT, from,
+                    "this byte differs, and no permutation of operators changes it");
 }
 
 static pp_status compare_rest(const pp_tflite *original, const pp_tflite *permuted,
@@ -66,8 +62,8 @@ static pp_status compare_rest(const pp_tflite *original, const pp_tflite *permut
   pp_status status = PP_OK;
   size_t at = 0;
   if (permuted->flat.size < original->flat.size)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, permuted->flat.size,
-                          "the file is shorter than the original");
+    return pp_fail_at(error, PP_ERROR_INPUT, permuted->flat.size,
+                      "the file is shorter than the original");
   if (find_ranges(original, &list)) {
     if (list.count)
       qsort(list.items, list.count, sizeof *list.items, compare_ranges);
@@ -76,7 +72,7 @@ static pp_status compare_rest(const pp_tflite *original, const pp_tflite *permut
     if (!status)
       status = compare_bytes(original, permuted, at, original->flat.size, error);
   } else {
-    status = fail_memory(error);
+    status = pp_fail_memory(error);
   }
   free(list.items);
   return status;
@@ -112,18 +108,18 @@ static pp_status match(const pp_tflite *original, const pp_tflite *permuted, uin
   pp_flat_vector before = original->subgraph[s].operators;
   pp_flat_vector after = permuted->subgraph[s].operators;
   if (before.at != after.at || before.count != after.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, after.at,
-                          "subgraph %" PRIu32 " has another vector of operators", s);
+    return pp_fail_at(error, PP_ERROR_INPUT, after.at,
+                      "subgraph %" PRIu32 " has another vector of operators", s);
   struct place *x = sorted_places(original, before), *y = sorted_places(permuted, after);
-  pp_status status = x && y ? PP_OK : fail_memory(error);
+  pp_status status = x && y ? PP_OK : pp_fail_memory(error);
   for (uint32_t i = 0; i < before.count && !status; i++) {
     if (x[i].table == y[i].table)
       order[y[i].index] = x[i].index;
     else
-      status = pp_tflite_fail(error, PP_ERROR_INPUT, after.at + 4 * (size_t)y[i].index,
-                              "operator %" PRId32 " of subgraph %" PRIu32
-                              " is none of the original's, or stands there twice",
-                              y[i].index, s);
+      status = pp_fail_at(error, PP_ERROR_INPUT, after.at + 4 * (size_t)y[i].index,
+                          "operator %" PRId32 " of subgraph %" PRIu32
+                          " is none of the original's, or stands there twice",
+                          y[i].index, s);
   }
   free(x);
   free(y);
@@ -146,25 +142,25 @@ static pp_status compare_metadata(const pp_tflite *original, const pp_tflite *pe
   pp_flat_vector before = original->metadata, after = permuted->metadata;
   uint32_t k = 0;
   if (before.at != after.at || before.count < after.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, after.at, "other metadata");
+    return pp_fail_at(error, PP_ERROR_INPUT, after.at, "other metadata");
   if (reordered && permuted->plans)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, after.at,
-                          "an offline memory plan for another order is left");
+    return pp_fail_at(error, PP_ERROR_INPUT, after.at,
+                      "an offline memory plan for another order is left");
   for (uint32_t i = 0; i < before.count; i++) {
     size_t entry = pp_tflite_at(original, before, i);
     if (k < after.count && entry == pp_tflite_at(permuted, after, k))
       k++;
     else if (!pp_tflite_is_plan(original, i))
-      return pp_tflite_fail(error, PP_ERROR_INPUT, after.at,
-                            "metadata %" PRIu32 " of the original is missing", i);
+      return pp_fail_at(error, PP_ERROR_INPUT, after.at,
+                        "metadata %" PRIu32 " of the original is missing", i);
   }
   if (k < after.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, after.at + 4 * (size_t)k,
-                          "metadata %" PRIu32 " is not the original's", k);
+    return pp_fail_at(error, PP_ERROR_INPUT, after.at + 4 * (size_t)k,
+                      "metadata %" PRIu32 " is not the original's", k);
   for (size_t at = after.at + 4 * (size_t)after.count; at < before.at + 4 * (size_t)before.count;
        at++)
     if (permuted->flat.bytes[at])
-      return pp_tflite_fail(error, PP_ERROR_INPUT, at, "bytes behind the metadata are not 0");
+      return pp_fail_at(error, PP_ERROR_INPUT, at, "bytes behind the metadata are not 0");
   return PP_OK;
 }
 
@@ -177,12 +173,12 @@ static pp_status compare_edges_of(const pp_tflite *original, const pp_tflite *pe
   const pp_tflite_subgraph *before = original->subgraph + s, *after = permuted->subgraph + s;
   size_t edges = before->edges;
   if (after->edges != edges)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, permuted->control.at,
-                          "subgraph %" PRIu32 " has another number of control dependencies", s);
+    return pp_fail_at(error, PP_ERROR_INPUT, permuted->control.at,
+                      "subgraph %" PRIu32 " has another number of control dependencies", s);
   if (!edges)
     return PP_OK;
   int32_t *x = pp_alloc(2 * edges, sizeof *x), *y = pp_alloc(2 * edges, sizeof *y);
-  pp_status status = x && y ? PP_OK : fail_memory(error);
+  pp_status status = x && y ? PP_OK : pp_fail_memory(error);
   if (!status) {
     memcpy(x, original->edge.items + 2 * before->edge, 2 * edges * sizeof *x);
     for (size_t i = 0; i < 2 * edges; i++)
@@ -190,8 +186,8 @@ static pp_status compare_edges_of(const pp_tflite *original, const pp_tflite *pe
     qsort(x, edges, 2 * sizeof *x, compare_edges);
     qsort(y, edges, 2 * sizeof *y, compare_edges);
     if (memcmp(x, y, 2 * edges * sizeof *x) != 0)
-      status = pp_tflite_fail(error, PP_ERROR_INPUT, permuted->control.at,
-                              "subgraph %" PRIu32 " has other control dependencies", s);
+      status = pp_fail_at(error, PP_ERROR_INPUT, permuted->control.at,
+                          "subgraph %" PRIu32 " has other control dependencies", s);
   }
   free(x);
   free(y);
@@ -204,16 +200,16 @@ static pp_status compare_tail(const pp_tflite *original, const pp_tflite *permut
   size_t from = original->flat.size, to = permuted->flat.size;
   size_t at = permuted->control.at, size = permuted->control.size;
   if (from == to && (at != original->control.at || size != original->control.size))
-    return pp_tflite_fail(error, PP_ERROR_INPUT, at, "the control dependencies moved");
+    return pp_fail_at(error, PP_ERROR_INPUT, at, "the control dependencies moved");
   if (from == to)
     return PP_OK;
   if (!at || at < from + 4 || at - 4 - from >= 16 || at + size != to)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, from, "%zu bytes behind the end of the original",
-                          to - from);
+    return pp_fail_at(error, PP_ERROR_INPUT, from, "%zu bytes behind the end of the original",
+                      to - from);
   for (; from < at - 4; from++)
     if (permuted->flat.bytes[from])
-      return pp_tflite_fail(error, PP_ERROR_INPUT, from,
-                            "bytes between the original and what was added are not 0");
+      return pp_fail_at(error, PP_ERROR_INPUT, from,
+                        "bytes between the original and what was added are not 0");
   return compare_bytes(original, permuted, original->control.at,
                        original->control.at + original->control.size, error);
 }
@@ -222,8 +218,7 @@ static pp_status compare_control(const pp_tflite *original, const pp_tflite *per
                                  pp_index *const *order, pp_error *error) {
   if (original->control.buffer != permuted->control.buffer ||
       original->control.subgraphs != permuted->control.subgraphs)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, permuted->control.at,
-                          "other control dependencies");
+    return pp_fail_at(error, PP_ERROR_INPUT, permuted->control.at, "other control dependencies");
   pp_status status = compare_tail(original, permuted, error);
   for (uint32_t s = 0; s < original->subgraphs && !status; s++)
     status = compare_edges_of(original, permuted, s, order[s], error);
@@ -235,11 +230,11 @@ static pp_status compare_control(const pp_tflite *original, const pp_tflite *per
 static pp_status match_all(const pp_tflite *original, const pp_tflite *permuted, pp_index **order,
                            pp_error *error) {
   if (original->subgraphs != permuted->subgraphs)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, permuted->root, "another number of subgraphs");
+    return pp_fail_at(error, PP_ERROR_INPUT, permuted->root, "another number of subgraphs");
   for (uint32_t s = 0; s < original->subgraphs; s++) {
     order[s] = pp_alloc(original->subgraph[s].operators.count, sizeof **order);
     if (!order[s])
-      return fail_memory(error);
+      return pp_fail_memory(error);
     pp_status status = match(original, permuted, s, order[s], error);
     if (status)
       return status;
@@ -254,7 +249,7 @@ pp_status pp_tflite_compare_files(const pp_tflite *original, const pp_tflite *pe
   if (status)
     return status;
   pp_index **found = pp_zalloc(original->subgraphs, sizeof *found);
-  status = found ? match_all(original, permuted, found, error) : fail_memory(error);
+  status = found ? match_all(original, permuted, found, error) : pp_fail_memory(error);
   if (status)
     pp_orders_free(found, original->subgraphs);
   else
@@ -265,15 +260,8 @@ pp_status pp_tflite_compare_files(const pp_tflite *original, const pp_tflite *pe
 pp_status pp_tflite_compare(const pp_model *original, const pp_model *permuted, pp_index ***order,
                             pp_error *error) {
   if (original->format != PP_FORMAT_TFLITE || permuted->format != PP_FORMAT_TFLITE)
-    return pp_tflite_fail(error, PP_ERROR_USAGE, PP_NOWHERE, "both models must be .tflite files");
+    return pp_fail(error, PP_ERROR_USAGE, "both models must be .tflite files");
   pp_index **found;
   pp_status status = pp_tflite_compare_files(original->data, permuted->data, &found, error);
-  if (status)
-    return status;
-  status = pp_orders_check(original, (const pp_index *const *)found, error);
-  if (status)
-    pp_orders_free(found, original->programs);
-  else
-    *order = found;
-  return status;
+  return status ? status : pp_orders_accept(original, found, order, error);
 }

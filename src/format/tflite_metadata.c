@@ -53,7 +53,7 @@ static int32_t unzigzag(uint32_t value) {
 }
 
 static pp_status fail_control(const struct cursor *cursor, const char *what, pp_error *error) {
-  return pp_tflite_fail(error, PP_ERROR_INPUT, cursor->at, "%s: %s", control_name, what);
+  return pp_fail_at(error, PP_ERROR_INPUT, cursor->at, "%s: %s", control_name, what);
 }
 
 static pp_status read_edge(pp_tflite *tflite, uint32_t s, struct cursor *cursor, pp_error *error) {
@@ -63,18 +63,18 @@ static pp_status read_edge(pp_tflite *tflite, uint32_t s, struct cursor *cursor,
   int32_t before = unzigzag(coded[0]), after = unzigzag(coded[1]);
   int64_t operators = tflite->subgraph[s].operators.count;
   if (before < 0 || before >= operators || after < 0 || after >= operators)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, cursor->at,
-                          "%s: operators %" PRId32 " and %" PRId32 " of subgraph %" PRIu32
-                          " do not both exist",
-                          control_name, before, after, s);
+    return pp_fail_at(error, PP_ERROR_INPUT, cursor->at,
+                      "%s: operators %" PRId32 " and %" PRId32 " of subgraph %" PRIu32
+                      " do not both exist",
+                      control_name, before, after, s);
   if (before >= after)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, cursor->at,
-                          "%s: operator %" PRId32 " of subgraph %" PRIu32
-                          " must run before operator %" PRId32 ", but does not",
-                          control_name, before, s, after);
+    return pp_fail_at(error, PP_ERROR_INPUT, cursor->at,
+                      "%s: operator %" PRId32 " of subgraph %" PRIu32
+                      " must run before operator %" PRId32 ", but does not",
+                      control_name, before, s, after);
   if (!pp_reserve((void **)&tflite->edge.items, &tflite->edge.capacity, tflite->edge.count + 2,
                   sizeof *tflite->edge.items))
-    return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(error, PP_ERROR_MEMORY, "out of memory");
   tflite->edge.items[tflite->edge.count++] = before;
   tflite->edge.items[tflite->edge.count++] = after;
   return PP_OK;
@@ -126,8 +126,8 @@ static pp_status find_control(pp_tflite *tflite, uint32_t entry, const pp_claims
                               pp_error *error) {
   const pp_flat *flat = &tflite->flat;
   if (tflite->control.buffer)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, pp_tflite_at(tflite, tflite->metadata, entry),
-                          "%s appears twice", control_name);
+    return pp_fail_at(error, PP_ERROR_INPUT, pp_tflite_at(tflite, tflite->metadata, entry),
+                      "%s appears twice", control_name);
   uint32_t index = entry_buffer(tflite, entry);
   size_t buffer = pp_tflite_at(tflite, tflite->buffers, index);
   pp_flat_vector data = pp_flat_elements(flat, buffer, BUFFER_DATA);
@@ -138,7 +138,7 @@ static pp_status find_control(pp_tflite *tflite, uint32_t entry, const pp_claims
                            (data.at && pp_claims_shared(claims, data.at - 4)) ||
                            buffer_used(tflite, index, entry);
   if (!data.count) /* runtimes read it there and nowhere else */
-    return pp_tflite_fail(error, PP_ERROR_INPUT, buffer, "%s has no data", control_name);
+    return pp_fail_at(error, PP_ERROR_INPUT, buffer, "%s has no data", control_name);
   return read_edges(tflite, error);
 }
 
@@ -168,9 +168,9 @@ pp_status pp_tflite_read_metadata(pp_tflite *tflite, const pp_claims *claims, pp
   for (uint32_t i = 0; i < tflite->metadata.count; i++) {
     uint32_t buffer = entry_buffer(tflite, i);
     if (buffer >= tflite->buffers.count)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, pp_tflite_at(tflite, tflite->metadata, i),
-                            "metadata %" PRIu32 " is in buffer %" PRIu32 ", which does not exist",
-                            i, buffer);
+      return pp_fail_at(error, PP_ERROR_INPUT, pp_tflite_at(tflite, tflite->metadata, i),
+                        "metadata %" PRIu32 " is in buffer %" PRIu32 ", which does not exist", i,
+                        buffer);
     if (pp_tflite_is_plan(tflite, i))
       note_plan(tflite, i, notices);
     else if (pp_flat_equals(&tflite->flat, entry_name(tflite, i), control_name)) {
@@ -198,7 +198,7 @@ pp_status pp_tflite_encode_control(const pp_tflite *tflite, pp_index *const *pos
   size_t numbers = 2 + (size_t)tflite->control.subgraphs + tflite->edge.count;
   uint8_t *out = pp_alloc(numbers, LONGEST);
   if (!out)
-    return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(error, PP_ERROR_MEMORY, "out of memory");
   size_t used = put(out, CONTROL_VERSION);
   used += put(out + used, tflite->control.subgraphs);
   for (uint32_t s = 0; s < tflite->control.subgraphs; s++) {

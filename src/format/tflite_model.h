@@ -3,6 +3,7 @@
 #ifndef PP_FORMAT_TFLITE_MODEL_H
 #define PP_FORMAT_TFLITE_MODEL_H
 
+#include "error.h"
 #include "format/model.h"
 #include "format/tflite_flat.h"
 
@@ -56,11 +57,6 @@ typedef struct pp_tflite {
   PP_VECTOR(int32_t) edge; /* pairs: before, after */
   size_t plans;            /* metadata entries that are offline memory plans */
 } pp_tflite;
-
-/* A failure at byte `offset`. */
-#define PP_NOWHERE SIZE_MAX
-pp_status pp_tflite_fail(pp_error *error, pp_status status, size_t offset, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 /* Table `i` of a vector of tables, element `i` of a vector of 4-byte integers. */
 static inline size_t pp_tflite_at(const pp_tflite *tflite, pp_flat_vector vector, uint32_t i) {

@@ -23,10 +23,6 @@ enum { PLAN_VERSION, PLAN_SUBGRAPH, PLAN_COUNT, PLAN_HEADER };
 /* FlatBuffers end at 2 GiB. Data of buffers lies at multiples of 16 bytes, and so moves by them. */
 enum { BUFFER_ALIGNMENT = 16 };
 
-static pp_status fail_memory(pp_error *error) {
-  return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-}
-
 /* ---- Reading ---- */
 
 static pp_status find_plan(const pp_tflite *tflite, uint32_t *entry, pp_error *error) {
@@ -35,8 +31,8 @@ static pp_status find_plan(const pp_tflite *tflite, uint32_t *entry, pp_error *e
     if (!pp_tflite_is_plan(tflite, i))
       continue;
     if (*entry != UINT32_MAX)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, pp_tflite_at(tflite, tflite->metadata, i),
-                            "%s appears twice", plan_name);
+      return pp_fail_at(error, PP_ERROR_INPUT, pp_tflite_at(tflite, tflite->metadata, i),
+                        "%s appears twice", plan_name);
     *entry = i;
   }
   return PP_OK;
@@ -53,22 +49,22 @@ static pp_status read_offsets(const pp_tflite *tflite, uint32_t entry, int64_t *
   size_t buffer = pp_tflite_at(tflite, tflite->buffers, metadata_buffer(tflite, entry));
   pp_flat_vector data = pp_flat_elements(flat, buffer, BUFFER_DATA);
   if (data.count < 4 * PLAN_HEADER)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, buffer, "%s is cut short: %" PRIu32 " bytes",
-                          plan_name, data.count);
+    return pp_fail_at(error, PP_ERROR_INPUT, buffer, "%s is cut short: %" PRIu32 " bytes",
+                      plan_name, data.count);
   uint32_t count = pp_flat_u32(flat, data.at + 4 * PLAN_COUNT);
   if (count != tflite->tensors)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, data.at + 4 * PLAN_COUNT,
-                          "%s has offsets for %" PRIu32 " tensors, but there are %" PRIu32,
-                          plan_name, count, tflite->tensors);
+    return pp_fail_at(error, PP_ERROR_INPUT, data.at + 4 * PLAN_COUNT,
+                      "%s has offsets for %" PRIu32 " tensors, but there are %" PRIu32, plan_name,
+                      count, tflite->tensors);
   if (data.count != 4 * (PLAN_HEADER + (uint64_t)count))
-    return pp_tflite_fail(error, PP_ERROR_INPUT, data.at - 4,
-                          "%s is %" PRIu32 " bytes long instead of %" PRIu64, plan_name, data.count,
-                          4 * (PLAN_HEADER + (uint64_t)count));
+    return pp_fail_at(error, PP_ERROR_INPUT, data.at - 4,
+                      "%s is %" PRIu32 " bytes long instead of %" PRIu64, plan_name, data.count,
+                      4 * (PLAN_HEADER + (uint64_t)count));
   for (uint32_t i = 0; i < count; i++) {
     offset[i] = pp_flat_i32(flat, data.at + 4 * (PLAN_HEADER + (size_t)i));
     if (offset[i] < -1)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, data.at + 4 * (PLAN_HEADER + (size_t)i),
-                            "%s: tensor %" PRIu32 " has offset %" PRId64, plan_name, i, offset[i]);
+      return pp_fail_at(error, PP_ERROR_INPUT, data.at + 4 * (PLAN_HEADER + (size_t)i),
+                        "%s: tensor %" PRIu32 " has offset %" PRId64, plan_name, i, offset[i]);
   }
   return PP_OK;
 }
@@ -81,7 +77,7 @@ pp_status pp_tflite_read_plan(const pp_model *model, int64_t **offset, pp_error 
   if (status || entry == UINT32_MAX)
     return status;
   int64_t *made = pp_alloc(tflite->tensors, sizeof *made);
-  status = made ? read_offsets(tflite, entry, made, error) : fail_memory(error);
+  status = made ? read_offsets(tflite, entry, made, error) : pp_fail_memory(error);
   if (status)
     free(made);
   else
@@ -136,10 +132,10 @@ static pp_status grow(struct plan *plan, size_t size, size_t alignment, size_t a
   while ((start + ahead) % alignment)
     start++;
   if (size > INT32_MAX || start + size > INT32_MAX)
-    return pp_tflite_fail(plan->error, PP_ERROR_OVERFLOW, plan->size,
-                          "the file and the plan do not fit into 2 GiB");
+    return pp_fail_at(plan->error, PP_ERROR_OVERFLOW, plan->size,
+                      "the file and the plan do not fit into 2 GiB");
   if (!pp_reserve((void **)&plan->bytes, &plan->capacity, start + size + 1, 1))
-    return fail_memory(plan->error);
+    return pp_fail_memory(plan->error);
   memset(plan->bytes + plan->size, 0, start + size + 1 - plan->size);
   plan->size = start + size;
   *at = start;
@@ -275,7 +271,7 @@ static pp_status find_buffer(struct plan *plan) {
   const pp_tflite *tflite = plan->tflite;
   uint8_t *uses = pp_zalloc(tflite->buffers.count, 1);
   if (!uses)
-    return fail_memory(plan->error);
+    return pp_fail_memory(plan->error);
   count_uses(plan, uses);
   uint32_t old = plan->entry == UINT32_MAX ? 0 : metadata_buffer(tflite, plan->entry);
   plan->buffer = old && !uses[old] ? old : 0;
@@ -320,8 +316,8 @@ static pp_status add_root(struct plan *plan, size_t *root) {
   const pp_tflite *tflite = plan->tflite;
   size_t vtable = tflite->root - (size_t)(int64_t)pp_flat_i32(&tflite->flat, tflite->root);
   if (pp_flat_u16(&tflite->flat, vtable) > 4 + 2 * (MODEL_SIGNATURES + 1))
-    return pp_tflite_fail(plan->error, PP_ERROR_INPUT, tflite->root,
-                          "the root has fields that this program does not know");
+    return pp_fail_at(plan->error, PP_ERROR_INPUT, tflite->root,
+                      "the root has fields that this program does not know");
   pp_status status = add_table(plan, MODEL_SIGNATURES + 1, root);
   if (!status)
     put32(plan, 0, (uint32_t)*root);
@@ -438,9 +434,9 @@ static pp_status check_output(const struct plan *plan) {
   if (same)
     return PP_OK;
   if (status == PP_ERROR_MEMORY)
-    return fail_memory(plan->error);
-  return pp_tflite_fail(plan->error, PP_ERROR_INTERNAL, (size_t)inner.offset,
-                        "the written file is not the same model: %.180s", inner.message);
+    return pp_fail_memory(plan->error);
+  return pp_fail_at(plan->error, PP_ERROR_INTERNAL, (size_t)inner.offset,
+                    "the written file is not the same model: %.180s", inner.message);
 }
 
 static pp_status make(struct plan *plan) {
@@ -448,8 +444,8 @@ static pp_status make(struct plan *plan) {
   size_t field = pp_flat_field(&tflite->flat, tflite->root, MODEL_METADATA, 4);
   for (uint32_t i = 0; i < tflite->tensors; i++)
     if (plan->offset[i] < -1 || plan->offset[i] > INT32_MAX)
-      return pp_tflite_fail(plan->error, PP_ERROR_OVERFLOW, PP_NOWHERE,
-                            "tensor %" PRIu32 ": TFLM's offsets end at 2^31-1", i);
+      return pp_fail(plan->error, PP_ERROR_OVERFLOW,
+                     "tensor %" PRIu32 ": TFLM's offsets end at 2^31-1", i);
   pp_status status = find_plan(tflite, &plan->entry, plan->error);
   if (!status)
     status = find_buffer(plan);
@@ -463,7 +459,7 @@ pp_status pp_tflite_write_plan(const pp_model *model, const int64_t *offset, pp_
   struct plan plan = {.tflite = model->data, .offset = offset, .error = error};
   pp_status status = make(&plan);
   if (!status && !write(plan.bytes, plan.size, data))
-    status = pp_tflite_fail(error, PP_ERROR_IO, PP_NOWHERE, "the model could not be written");
+    status = pp_fail(error, PP_ERROR_IO, "the model could not be written");
   free(plan.bytes);
   return status;
 }

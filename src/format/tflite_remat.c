@@ -44,10 +44,6 @@ struct writer {
   pp_error *error;
 };
 
-static pp_status fail_memory(struct writer *w) {
-  return pp_tflite_fail(w->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
-}
-
 static void put32(uint8_t *bytes, size_t at, uint32_t value) {
   for (int i = 0; i < 4; i++)
     bytes[at + (size_t)i] = (uint8_t)(value >> 8 * i);
@@ -66,10 +62,9 @@ static pp_status make_room(struct writer *w, size_t size, size_t alignment, size
   size_t start = w->block.count;
   start += (alignment + phase - start % alignment) % alignment;
   if (start + size > INT32_MAX)
-    return pp_tflite_fail(w->error, PP_ERROR_OVERFLOW, PP_NOWHERE,
-                          "the model would not fit into 2 GiB");
+    return pp_fail(w->error, PP_ERROR_OVERFLOW, "the model would not fit into 2 GiB");
   if (!pp_reserve((void **)&w->block.items, &w->block.capacity, start + size, 1))
-    return fail_memory(w);
+    return pp_fail_memory(w->error);
   memset(w->block.items + w->block.count, 0, start + size - w->block.count);
   w->block.count = start + size;
   *at = start;
@@ -82,7 +77,7 @@ static void point(struct writer *w, size_t at, size_t target) {
 
 static pp_status point_to_old(struct writer *w, size_t at, size_t target) {
   if (!PP_ROOM(&w->fixups))
-    return fail_memory(w);
+    return pp_fail_memory(w->error);
   w->fixups.items[w->fixups.count++] = (struct fixup){at, target};
   return PP_OK;
 }
@@ -96,10 +91,10 @@ static pp_status copy_table(struct writer *w, size_t old, const uint8_t *fields,
   for (size_t k = 0; 4 + 2 * k < pp_flat_u16(flat, vtable); k++) {
     size_t offset = pp_flat_u16(flat, vtable + 4 + 2 * k);
     if (offset && k >= known)
-      return pp_tflite_fail(w->error, PP_ERROR_INPUT, old,
-                            "field %zu of this table is newer than this program: the table cannot "
-                            "be copied",
-                            k);
+      return pp_fail_at(w->error, PP_ERROR_INPUT, old,
+                        "field %zu of this table is newer than this program: the table cannot "
+                        "be copied",
+                        k);
     size_t width = offset && fields[k] ? fields[k] : 4;
     used = offset && offset + width > used ? offset + width : used;
   }
@@ -108,7 +103,7 @@ static pp_status copy_table(struct writer *w, size_t old, const uint8_t *fields,
     return status;
   memcpy(w->block.items + *at, flat->bytes + old, used);
   if (!PP_ROOM(&w->vtables))
-    return fail_memory(w);
+    return pp_fail_memory(w->error);
   w->vtables.items[w->vtables.count++] = (struct fixup){*at, vtable};
   for (size_t k = 0; !status && k < known; k++) {
     size_t field = fields[k] ? 0 : pp_flat_field(flat, old, (unsigned)k, 4);
@@ -261,7 +256,7 @@ static pp_status add_operator(struct writer *w, const pp_tflite_subgraph *subgra
     return status;
   point(w, at, table);
   if (!PP_ROOM(&w->operators))
-    return fail_memory(w);
+    return pp_fail_memory(w->error);
   w->operators.items[w->operators.count++] = (struct fixup){table, old};
   if ((status = add_list(w, old, table, OPERATOR_INPUTS)))
     return status;
@@ -315,7 +310,7 @@ static pp_status add_subgraph(struct writer *w, uint32_t s, size_t at) {
   if (!it->program)
     status = permute(w, subgraph, it, &operators);
   else if (!reserve_names(w, subgraph, it))
-    status = fail_memory(w);
+    status = pp_fail_memory(w->error);
   else {
     number_tensors(w, subgraph);
     if (!(status = add_tensors(w, subgraph, it, &tensors))) {
@@ -419,7 +414,7 @@ static pp_status find_positions(struct writer *w) {
       continue;
     pp_index n = (pp_index)w->tflite->subgraph[s].operators.count;
     if (!(w->position[s] = pp_alloc((size_t)n, sizeof **w->position)))
-      return fail_memory(w);
+      return pp_fail_memory(w->error);
     memset(w->position[s], 0xff, (size_t)n * sizeof **w->position);
     for (pp_index k = 0; k < pp_program_statements(program); k++) {
       pp_index i = it->order ? it->order[k] : k, v = it->program ? it->statement[i] : i;
@@ -475,11 +470,10 @@ static pp_status join(const struct writer *w, uint8_t **bytes, size_t *size) {
   size_t block = w->block.count;
   *size = block + flat->size;
   if (*size > INT32_MAX && flat->size <= INT32_MAX)
-    return pp_tflite_fail(w->error, PP_ERROR_OVERFLOW, PP_NOWHERE,
-                          "the model would not fit into 2 GiB");
+    return pp_fail(w->error, PP_ERROR_OVERFLOW, "the model would not fit into 2 GiB");
   uint8_t *out = *bytes = pp_alloc(*size + 1, 1);
   if (!out)
-    return pp_tflite_fail(w->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(w->error, PP_ERROR_MEMORY, "out of memory");
   memcpy(out, w->block.items, block);
   memcpy(out + block, flat->bytes, flat->size);
   out[*size] = 0;
@@ -528,9 +522,8 @@ static pp_status check_operators(const struct writer *w, const pp_tflite *writte
     if (v >= old->operators.count ||
         !same_operator(&w->tflite->flat, pp_tflite_at(w->tflite, old->operators, v), &written->flat,
                        pp_tflite_at(written, new->operators, k), w->block.count))
-      return pp_tflite_fail(error, PP_ERROR_INTERNAL, PP_NOWHERE,
-                            "operator %" PRIu32 " of subgraph %" PRIu32 " is not the old one", k,
-                            s);
+      return pp_fail(error, PP_ERROR_INTERNAL,
+                     "operator %" PRIu32 " of subgraph %" PRIu32 " is not the old one", k, s);
   }
   return PP_OK;
 }
@@ -581,9 +574,9 @@ static pp_status check_output(const struct writer *w, const uint8_t *bytes, size
   free(copy);
   free(peak);
   if (!status || status == PP_ERROR_MEMORY)
-    return status ? pp_tflite_fail(w->error, status, PP_NOWHERE, "out of memory") : PP_OK;
-  return pp_tflite_fail(w->error, PP_ERROR_INTERNAL, PP_NOWHERE,
-                        "the written file is not the same model: %.180s", inner.message);
+    return status ? pp_fail_memory(w->error) : PP_OK;
+  return pp_fail(w->error, PP_ERROR_INTERNAL, "the written file is not the same model: %.180s",
+                 inner.message);
 }
 
 /* ---- The whole ---- */
@@ -607,11 +600,11 @@ pp_status pp_tflite_write_remat(const pp_model *model, const pp_model_rewriting 
   uint8_t *bytes = NULL;
   size_t size = 0;
   w.position = pp_zalloc(w.tflite->subgraphs, sizeof *w.position);
-  pp_status status = w.position ? find_positions(&w) : fail_memory(&w);
+  pp_status status = w.position ? find_positions(&w) : pp_fail_memory(w.error);
   if (!status && !(status = make_block(&w)) && !(status = join(&w, &bytes, &size)))
     status = check_output(&w, bytes, size);
   if (!status && !write(bytes, size, data))
-    status = pp_tflite_fail(error, PP_ERROR_IO, PP_NOWHERE, "the model could not be written");
+    status = pp_fail(error, PP_ERROR_IO, "the model could not be written");
   free(bytes);
   free_writer(&w);
   return status;

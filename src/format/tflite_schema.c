@@ -106,12 +106,12 @@ static pp_status claim(struct walk *walk, size_t at, size_t length, const char *
   case PP_CLAIMED:
     break;
   case PP_CLAIM_OVERLAPS:
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, at, "%s overlaps another object", what);
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, at, "%s overlaps another object", what);
   case PP_CLAIM_BUDGET:
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, at,
-                          "%s: the file shares its objects too often", what);
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, at, "%s: the file shares its objects too often",
+                      what);
   case PP_CLAIM_MEMORY:
-    return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(walk->error, PP_ERROR_MEMORY, "out of memory");
   }
   return PP_OK;
 }
@@ -119,8 +119,7 @@ static pp_status claim(struct walk *walk, size_t at, size_t length, const char *
 static pp_status follow(struct walk *walk, size_t at, size_t *target, const char *what) {
   *target = pp_flat_target(walk->flat, at);
   if (*target == at || *target > walk->flat->size - 4)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, at, "the offset of %s leaves the file",
-                          what);
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, at, "the offset of %s leaves the file", what);
   return PP_OK;
 }
 
@@ -132,8 +131,8 @@ static pp_status verify_vector(struct walk *walk, size_t at, size_t width, const
     return status;
   uint32_t count = pp_flat_u32(walk->flat, target);
   if (count > (walk->flat->size - target - 4) / width)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, target,
-                          "%s of %" PRIu32 " elements leaves the file", what, count);
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, target,
+                      "%s of %" PRIu32 " elements leaves the file", what, count);
   *vector = (pp_flat_vector){target + 4, count};
   return claim(walk, target, 4 + count * width, what);
 }
@@ -142,7 +141,7 @@ static pp_status push(struct walk *walk, size_t at, uint32_t count, const char *
   if (!count)
     return PP_OK;
   if (!PP_ROOM(&walk->runs))
-    return pp_tflite_fail(walk->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(walk->error, PP_ERROR_MEMORY, "out of memory");
   walk->runs.items[walk->runs.count++] = (struct run){at, count, fields};
   return PP_OK;
 }
@@ -197,13 +196,12 @@ static pp_status verify_fields(struct walk *walk, struct found *found, const cha
     unsigned before = tag;
     tag = 0;
     if (offset && (offset < 4 || offset + width > found->inside))
-      return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found->vtable + entry,
-                            "field %zu leaves its table at byte %zu", (entry - 4) / 2,
-                            found->table);
+      return pp_fail_at(walk->error, PP_ERROR_INPUT, found->vtable + entry,
+                        "field %zu leaves its table at byte %zu", (entry - 4) / 2, found->table);
     if (offset && offset + width > walk->flat->size - found->table)
-      return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found->vtable + entry,
-                            "field %zu of the table at byte %zu leaves the file", (entry - 4) / 2,
-                            found->table);
+      return pp_fail_at(walk->error, PP_ERROR_INPUT, found->vtable + entry,
+                        "field %zu of the table at byte %zu leaves the file", (entry - 4) / 2,
+                        found->table);
     if (offset && *sign && *sign != '.') {
       pp_status status = verify_field(walk, sign, found->table + offset, before);
       if (status)
@@ -226,17 +224,17 @@ static pp_status verify_table(struct walk *walk, size_t at, const char *fields) 
     return status;
   int64_t vtable = (int64_t)found.table - pp_flat_i32(walk->flat, found.table);
   if (vtable < 0 || vtable > (int64_t)size - 4)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found.table,
-                          "a vtable lies outside of the file");
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, found.table,
+                      "a vtable lies outside of the file");
   found.vtable = (size_t)vtable;
   found.length = pp_flat_u16(walk->flat, found.vtable);
   found.inside = pp_flat_u16(walk->flat, found.vtable + 2);
   if (found.length < 4 || found.length % 2 || found.length > size - found.vtable)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found.vtable, "a vtable of %zu bytes",
-                          found.length);
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, found.vtable, "a vtable of %zu bytes",
+                      found.length);
   if (found.inside < 4)
-    return pp_tflite_fail(walk->error, PP_ERROR_INPUT, found.vtable + 2, "a table of %zu bytes",
-                          found.inside);
+    return pp_fail_at(walk->error, PP_ERROR_INPUT, found.vtable + 2, "a table of %zu bytes",
+                      found.inside);
   if ((status = claim(walk, found.vtable, found.length, "a vtable")) ||
       (status = verify_fields(walk, &found, fields)))
     return status;

@@ -73,7 +73,7 @@ static pp_status add_handle(const pp_tflite *tflite, const pp_tflite_subgraph *s
     set_text(tflite, pp_flat_elements(flat, options, 1), &handle.name, &handle.name_size);
   }
   if (!PP_ROOM(list))
-    return pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(error, PP_ERROR_MEMORY, "out of memory");
   list->items[list->count++] = handle;
   return PP_OK;
 }
@@ -149,10 +149,10 @@ pp_status pp_tflite_find_callees(const pp_tflite *tflite, uint32_t subgraph, uin
   if (!options || type != call->type) {
     if (call->builtin == BUILTIN_STABLEHLO_CUSTOM_CALL)
       return PP_OK; /* it need not call anything */
-    return pp_tflite_fail(error, PP_ERROR_INPUT, operator_,
-                          "operator %" PRIu32 " of subgraph %" PRIu32
-                          " does not say which subgraph it calls",
-                          index, subgraph);
+    return pp_fail_at(error, PP_ERROR_INPUT, operator_,
+                      "operator %" PRIu32 " of subgraph %" PRIu32
+                      " does not say which subgraph it calls",
+                      index, subgraph);
   }
   callees->count = call->fields;
   if (call->many) {
@@ -165,10 +165,10 @@ pp_status pp_tflite_find_callees(const pp_tflite *tflite, uint32_t subgraph, uin
   for (uint32_t i = 0; i < callees->count; i++) {
     int32_t callee = pp_tflite_callee(tflite, callees, i);
     if (callee < 0 || (uint32_t)callee >= tflite->subgraphs)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, options,
-                            "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRId32
-                            ", which does not exist",
-                            index, subgraph, callee);
+      return pp_fail_at(error, PP_ERROR_INPUT, options,
+                        "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRId32
+                        ", which does not exist",
+                        index, subgraph, callee);
   }
   return PP_OK;
 }
@@ -189,7 +189,7 @@ static pp_status next_callee(const pp_tflite *tflite, struct visit *visit, const
   for (; visit->callee < visit->callees.count; visit->callee++) {
     uint32_t callee = (uint32_t)pp_tflite_callee(tflite, &visit->callees, visit->callee);
     if (state[callee] == OPEN)
-      return pp_tflite_fail(
+      return pp_fail_at(
           error, PP_ERROR_INPUT,
           pp_tflite_at(tflite, tflite->subgraph[visit->subgraph].operators, visit->index),
           "operator %" PRIu32 " of subgraph %" PRIu32 " calls subgraph %" PRIu32
@@ -255,7 +255,7 @@ static pp_status find_sequence(const pp_tflite *tflite, size_t *sequence, pp_err
   size_t done = 0;
   pp_status status = PP_OK;
   if (!state || !stack)
-    status = pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    status = pp_fail(error, PP_ERROR_MEMORY, "out of memory");
   for (uint32_t s = 0; s < tflite->subgraphs && !status; s++)
     if (state[s] == UNSEEN)
       status = visit_calls(tflite, s, state, stack, sequence, &done, error);

@@ -50,7 +50,7 @@ static pp_status find_kind(const pp_tflite *tflite, size_t table, uint8_t *kind,
   const pp_flat *flat = &tflite->flat;
   uint32_t index = pp_flat_get32(flat, table, TENSOR_BUFFER, 0);
   if (index >= tflite->buffers.count)
-    return pp_tflite_fail(error, PP_ERROR_INPUT, table, "buffer %" PRIu32 " does not exist", index);
+    return pp_fail_at(error, PP_ERROR_INPUT, table, "buffer %" PRIu32 " does not exist", index);
   size_t buffer = pp_tflite_at(tflite, tflite->buffers, index);
   bool inside = pp_flat_elements(flat, buffer, BUFFER_DATA).count;
   /* Offsets 0 and 1 say that there is no data behind the FlatBuffer (schema.fbs). */
@@ -73,15 +73,15 @@ static pp_status count_elements(const pp_tflite *tflite, pp_flat_vector shape, i
   for (uint32_t i = 0; i < shape.count; i++) {
     int32_t dimension = pp_tflite_int(tflite, shape, i);
     if (dimension < 0)
-      return pp_tflite_fail(error, PP_ERROR_INPUT, shape.at + 4 * (size_t)i,
-                            "dimension %" PRIu32 " is negative", i);
+      return pp_fail_at(error, PP_ERROR_INPUT, shape.at + 4 * (size_t)i,
+                        "dimension %" PRIu32 " is negative", i);
     zero |= !dimension;
     overflow |= !zero && __builtin_mul_overflow(*elements, dimension, elements);
   }
   if (zero)
     *elements = 0;
   else if (overflow)
-    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, shape.at, "more than 2^63-1 elements");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, shape.at, "more than 2^63-1 elements");
   return PP_OK;
 }
 
@@ -105,7 +105,7 @@ static pp_status find_bytes(const pp_tflite *tflite, size_t table, int64_t *byte
   if (width < 8) /* several to a byte, the last byte filled up (width 0: none) */
     *bytes = width ? elements / (8 / width) + !!(elements % (8 / width)) : 0;
   else if (__builtin_mul_overflow(elements, width / 8, bytes))
-    return pp_tflite_fail(error, PP_ERROR_OVERFLOW, table, "more than 2^63-1 bytes");
+    return pp_fail_at(error, PP_ERROR_OVERFLOW, table, "more than 2^63-1 bytes");
   return PP_OK;
 }
 
@@ -138,9 +138,9 @@ static pp_status name_tensor(uint32_t subgraph, uint32_t index, pp_status status
   if (!error)
     return status;
   pp_error inner = *error;
-  return pp_tflite_fail(error, status, (size_t)inner.offset,
-                        "tensor %" PRIu32 " of subgraph %" PRIu32 ": %.200s", index, subgraph,
-                        inner.message);
+  return pp_fail_at(error, status, (size_t)inner.offset,
+                    "tensor %" PRIu32 " of subgraph %" PRIu32 ": %.200s", index, subgraph,
+                    inner.message);
 }
 
 pp_status pp_tflite_read_tensors(pp_tflite *tflite, pp_notices *notices, pp_error *error) {

@@ -34,8 +34,8 @@ static pp_status invert(const pp_index *order, pp_index n, pp_index *position, u
     position[i] = -1;
   for (pp_index i = 0; i < n; i++) {
     if (order[i] < 0 || order[i] >= n || position[order[i]] >= 0)
-      return pp_tflite_fail(error, PP_ERROR_USAGE, PP_NOWHERE,
-                            "the order of subgraph %" PRIu32 " is no permutation", s);
+      return pp_fail(error, PP_ERROR_USAGE, "the order of subgraph %" PRIu32 " is no permutation",
+                     s);
     position[order[i]] = i;
   }
   return PP_OK;
@@ -55,12 +55,12 @@ static pp_status find_positions(struct output *output) {
     if (!output->order[s] || is_identity(output->order[s], n))
       continue;
     if (tflite->subgraph[s].shared)
-      return pp_tflite_fail(
+      return pp_fail_at(
           output->error, PP_ERROR_INPUT, tflite->subgraph[s].table,
           "subgraph %" PRIu32 " shares its operators with another one: they cannot be permuted", s);
     output->changed = true;
     if (!(output->position[s] = pp_alloc((size_t)n, sizeof(pp_index))))
-      return pp_tflite_fail(output->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+      return pp_fail(output->error, PP_ERROR_MEMORY, "out of memory");
     pp_status status = invert(output->order[s], n, output->position[s], s, output->error);
     if (status)
       return status;
@@ -91,9 +91,9 @@ static pp_status remove_plans(struct output *output) {
   if (!tflite->plans)
     return PP_OK;
   if (tflite->metadata_shared)
-    return pp_tflite_fail(output->error, PP_ERROR_INPUT, metadata.at,
-                          "the vector of metadata serves something else too: the offline memory "
-                          "plan cannot be removed");
+    return pp_fail_at(output->error, PP_ERROR_INPUT, metadata.at,
+                      "the vector of metadata serves something else too: the offline memory "
+                      "plan cannot be removed");
   uint32_t kept = 0;
   for (uint32_t i = 0; i < metadata.count; i++) {
     if (pp_tflite_is_plan(tflite, i))
@@ -114,11 +114,11 @@ static pp_status append_control(struct output *output, const uint8_t *bytes, siz
   size_t at = output->size + (12 - output->size % 16 + 16) % 16;
   /* FlatBuffers end at 2 GiB. */
   if (at > INT32_MAX || size > INT32_MAX - 4 - at)
-    return pp_tflite_fail(output->error, PP_ERROR_OVERFLOW, output->size,
-                          "the control dependencies in the new order do not fit into 2 GiB");
+    return pp_fail_at(output->error, PP_ERROR_OVERFLOW, output->size,
+                      "the control dependencies in the new order do not fit into 2 GiB");
   uint8_t *grown = realloc(output->bytes, at + 4 + size + 1);
   if (!grown)
-    return pp_tflite_fail(output->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(output->error, PP_ERROR_MEMORY, "out of memory");
   output->bytes = grown;
   memset(grown + output->size, 0, at - output->size);
   put32(grown, at, (uint32_t)size);
@@ -143,9 +143,9 @@ static pp_status renumber_control(struct output *output) {
   if (size == control->size && !memcmp(bytes, tflite->flat.bytes + control->at, size))
     status = PP_OK;
   else if (control->shared)
-    status = pp_tflite_fail(output->error, PP_ERROR_INPUT, control->buffer,
-                            "the buffer of the control dependencies serves something else too: "
-                            "they cannot be renumbered");
+    status = pp_fail_at(output->error, PP_ERROR_INPUT, control->buffer,
+                        "the buffer of the control dependencies serves something else too: "
+                        "they cannot be renumbered");
   else if (size == control->size)
     memcpy(output->bytes + control->at, bytes, size);
   else
@@ -167,8 +167,7 @@ static pp_status check_output(const struct output *output) {
   for (uint32_t s = 0; !status && s < output->tflite->subgraphs; s++) {
     size_t n = output->tflite->subgraph[s].operators.count;
     if (output->position[s] && memcmp(order[s], output->order[s], n * sizeof(pp_index)) != 0)
-      status =
-          pp_tflite_fail(&inner, PP_ERROR_INTERNAL, PP_NOWHERE, "another order than asked for");
+      status = pp_fail(&inner, PP_ERROR_INTERNAL, "another order than asked for");
   }
   if (!status)
     pp_orders_free(order, output->tflite->subgraphs);
@@ -180,16 +179,16 @@ static pp_status check_output(const struct output *output) {
   if (model.operations)
     model.operations->free(&model);
   if (!status || status == PP_ERROR_MEMORY)
-    return status ? pp_tflite_fail(output->error, status, PP_NOWHERE, "out of memory") : PP_OK;
-  return pp_tflite_fail(output->error, PP_ERROR_INTERNAL, (size_t)inner.offset,
-                        "the written file is not the same model: %.180s", inner.message);
+    return status ? pp_fail_memory(output->error) : PP_OK;
+  return pp_fail_at(output->error, PP_ERROR_INTERNAL, (size_t)inner.offset,
+                    "the written file is not the same model: %.180s", inner.message);
 }
 
 static pp_status make_output(struct output *output) {
   const pp_flat *flat = &output->tflite->flat;
   pp_status status;
   if (!(output->bytes = pp_alloc(flat->size + 1, 1)))
-    return pp_tflite_fail(output->error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+    return pp_fail(output->error, PP_ERROR_MEMORY, "out of memory");
   memcpy(output->bytes, flat->bytes, flat->size);
   output->size = flat->size;
   output->bytes[output->size] = 0;
@@ -204,14 +203,13 @@ pp_status pp_tflite_write(const pp_model *model, const pp_index *const *order, p
   const pp_tflite *tflite = model->data;
   struct output output = {.tflite = tflite, .order = order, .error = error};
   output.position = pp_zalloc(tflite->subgraphs, sizeof *output.position);
-  pp_status status = output.position
-                         ? find_positions(&output)
-                         : pp_tflite_fail(error, PP_ERROR_MEMORY, PP_NOWHERE, "out of memory");
+  pp_status status =
+      output.position ? find_positions(&output) : pp_fail(error, PP_ERROR_MEMORY, "out of memory");
   if (!status && output.changed && !(status = pp_orders_check(model, order, error)))
     status = make_output(&output);
   if (!status && !write(output.changed ? output.bytes : model->bytes,
                         output.changed ? output.size : model->size, data))
-    status = pp_tflite_fail(error, PP_ERROR_IO, PP_NOWHERE, "the model could not be written");
+    status = pp_fail(error, PP_ERROR_IO, "the model could not be written");
   for (uint32_t s = 0; output.position && s < tflite->subgraphs; s++)
     free(output.position[s]);
   free(output.position);
