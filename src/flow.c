@@ -1,5 +1,6 @@
-/* Maximum flow by blocking flows: E. A. Dinic, Algorithm for solution of a problem of maximum flow
- * in networks with power estimation, Soviet Math. Doklady 11 (1970). */
+/* Maximum flow by shortest augmenting paths whose lengths are mended where they change, with a look
+ * for gaps: R. K. Ahuja, J. B. Orlin, Distance-directed augmenting path algorithms for maximum flow
+ * and parametric maximum flow problems, Naval Research Logistics 38 (1991). */
 #include "flow.h"
 
 /* Where even the shortest paths have so many arcs, preflows are better. */
@@ -92,39 +93,70 @@ static int64_t push_path(struct pp_flow *flow, int64_t limit) {
   return limit;
 }
 
-/* Extends flow->path along the level graph to the sink; false if no path is left. Dead ends lose
- * their level. */
-static bool extend_path(struct pp_flow *flow) {
+/* Gives u the level that its residual arcs allow now, or -1. False: then no path is left, because u
+ * was the last of its level, and nothing can step over a level. */
+static bool raise(struct pp_flow *flow, pp_index u) {
+  struct pp_flow_node *node = flow->nodes.items + u;
+  int32_t *count = flow->queue.items, lowest = -1;
+  for (int32_t a = node->first; a >= 0; a = flow->arcs.items[a].next) {
+    int32_t level = flow->nodes.items[flow->arcs.items[a].to].level;
+    if (flow->arcs.items[a].residual > 0 && level >= 0 && (lowest < 0 || level < lowest))
+      lowest = level;
+  }
+  bool gap = !--count[node->level];
+  node->level = lowest < 0 || (size_t)lowest + 1 >= flow->nodes.count ? -1 : lowest + 1;
+  node->current = node->first;
+  if (node->level >= 0)
+    count[node->level]++;
+  return !gap;
+}
+
+/* Extends flow->path to the sink, one level down with each arc, and raises what is in the way.
+ * False: no path is left (the source's level is -1), or `work` is used up, or the source's level is
+ * above `highest`. */
+static bool extend_path(struct pp_flow *flow, int32_t highest, int64_t *work) {
   struct pp_flow_node *node = flow->nodes.items;
   const struct pp_arc *arc = flow->arcs.items;
   int32_t *path = flow->path.items;
   size_t length = flow->path.count;
   pp_index u = length ? arc[path[length - 1]].to : PP_FLOW_SOURCE;
-  while (u != PP_FLOW_SINK) {
+  bool found = true;
+  while (found && u != PP_FLOW_SINK) {
     int32_t a = node[u].current;
-    while (a >= 0 && !(arc[a].residual > 0 && node[arc[a].to].level == node[u].level - 1))
-      a = arc[a].next;
+    for (; a >= 0 && !(arc[a].residual > 0 && node[arc[a].to].level == node[u].level - 1);
+         a = arc[a].next)
+      --*work;
     node[u].current = a;
     if (a >= 0) {
       path[length++] = a;
       u = arc[a].to;
-    } else {
-      if (!length)
-        return false;
-      node[u].level = -1;
-      u = arc[path[--length] ^ 1].to;
+      continue;
     }
+    if (!raise(flow, u))
+      node[PP_FLOW_SOURCE].level = -1;
+    if (length)
+      u = arc[path[--length] ^ 1].to;
+    found = node[PP_FLOW_SOURCE].level >= 0 && node[PP_FLOW_SOURCE].level <= highest && *work > 0;
   }
   flow->path.count = length;
-  return true;
+  return found;
 }
 
-/* One blocking flow in the level graph. */
-static void block(struct pp_flow *flow, int64_t *limit, int64_t *value) {
+/* Augments along shortest paths, whose lengths are kept from path to path. Where mending them costs
+ * more than finding them anew, it ends; one path at least is found, since levels are right at
+ * first. */
+static void augment(struct pp_flow *flow, int32_t highest, int64_t *limit, int64_t *value) {
+  int32_t *count = flow->queue.items;
+  int64_t work = (int64_t)(flow->nodes.count + flow->arcs.count) / 2;
   for (size_t i = 0; i < flow->nodes.count; i++)
+    count[i] = 0;
+  for (size_t i = 0; i < flow->nodes.count; i++) {
     flow->nodes.items[i].current = flow->nodes.items[i].first;
+    if (flow->nodes.items[i].level >= 0)
+      count[flow->nodes.items[i].level]++;
+  }
   flow->path.count = 0;
-  while (*limit > 0 && extend_path(flow)) {
+  while (*limit > 0 && extend_path(flow, highest, &work)) {
     int64_t pushed = push_path(flow, *limit);
     *limit -= pushed;
     *value += pushed;
@@ -134,18 +166,22 @@ static void block(struct pp_flow *flow, int64_t *limit, int64_t *value) {
 bool pp_flow_run(struct pp_flow *flow, int64_t limit, int64_t *value) {
   if (!room_for_search(flow))
     return false;
-  for (int phase = 0; limit > 0; phase++) {
-    set_levels(flow, true);
+  for (int round = 0; limit > 0; round++) {
+    bool near = round < 2; /* the shortest paths are often enough */
+    set_levels(flow, near);
     int32_t distance = flow->nodes.items[PP_FLOW_SOURCE].level;
     if (distance < 0)
       return true;
-    if (phase == 1 && distance > LONG_PATH) {
+    if (round && distance > LONG_PATH) {
       int64_t before = *value;
       if (!pp_flow_push(flow, limit, value))
         return false;
       limit -= *value - before;
-    } else
-      block(flow, &limit, value);
+    } else {
+      augment(flow, near || distance > LONG_PATH ? distance : LONG_PATH, &limit, value);
+      if (!near && flow->nodes.items[PP_FLOW_SOURCE].level < 0)
+        return true;
+    }
   }
   return true;
 }
