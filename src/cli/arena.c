@@ -146,11 +146,14 @@ int pp_verb_arena(int argc, char **argv) {
                             {"--c-header", call.header, PP_PLACE_OUTPUT},
                             {"--svg", call.svg, PP_PLACE_OUTPUT},
                             {"--certificate", call.certificate, PP_PLACE_DIRECTORY}};
-  code = pp_check_places("arena", place, sizeof place / sizeof *place);
+  const size_t places = sizeof place / sizeof *place;
+  code = pp_check_places("arena", place, places);
   if (!code)
     code = pp_arena_read(&call);
   if (!code && call.model)
-    code = pp_check_companions(call.model, true, place, sizeof place / sizeof *place);
+    code = pp_check_companions(call.model, true, place, places);
+  if (!code && call.model)
+    code = pp_check_proofs(call.model, place, places);
   if (!code && call.reorder)
     code = pp_arena_reorder(&call);
   if (!code)

@@ -135,6 +135,8 @@ int pp_check_companions(const pp_model *model, bool quiet, const pp_place *place
  * the programs are known. */
 int pp_check_names(const pp_model *model, const pp_place *directory, const char *extension,
                    const pp_place *place, size_t count);
+/* The same of the proofs that go to --certificate, the only directory among the places. */
+int pp_check_proofs(const pp_model *model, const pp_place *place, size_t count);
 
 /* ---- Terminal (terminal.c) ---- */
 

@@ -203,3 +203,13 @@ int pp_check_names(const pp_model *model, const pp_place *directory, const char 
   }
   return code;
 }
+
+int pp_check_proofs(const pp_model *model, const pp_place *place, size_t count) {
+  const pp_place *directory = place;
+  while (directory < place + count && directory->kind != PP_PLACE_DIRECTORY)
+    directory++;
+  if (directory == place + count)
+    return PP_EXIT_DONE;
+  int code = pp_check_names(model, directory, "json", place, count);
+  return code ? code : pp_check_names(model, directory, "cert", place, count);
+}

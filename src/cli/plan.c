@@ -165,9 +165,7 @@ static int read_model(const struct plan *plan, pp_model **model) {
     return code;
   code = pp_check_companions(*model, plan->common.quiet, place, places);
   if (!code)
-    code = pp_check_names(*model, place + places - 1, "json", place, places);
-  if (!code)
-    code = pp_check_names(*model, place + places - 1, "cert", place, places);
+    code = pp_check_proofs(*model, place, places);
   if (code) {
     pp_model_free(*model);
     return code;

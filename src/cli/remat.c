@@ -159,7 +159,6 @@ static int own_option(int option, void *data) {
   }
 }
 
-/* -1, or an exit code. */
 static const pp_syntax syntax = {"remat", help, ":ho:q", options, own_option, 1, "one model"};
 
 /* ---- Caps of single statements ---- */
@@ -471,9 +470,7 @@ static int read_model(const struct remat *remat, pp_model **model) {
     return code;
   code = pp_check_companions(*model, remat->common.quiet, place, places);
   if (!code)
-    code = pp_check_names(*model, place + places - 1, "json", place, places);
-  if (!code)
-    code = pp_check_names(*model, place + places - 1, "cert", place, places);
+    code = pp_check_proofs(*model, place, places);
   if (code)
     pp_model_free(*model);
   return code;

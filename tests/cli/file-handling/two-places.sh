@@ -15,6 +15,7 @@ try arena m.tflite --svg ./link
 try arena m.tflite --c-header m.tflite
 try arena m.tflite -o a.tflite --c-header ./a.tflite
 try arena m.tflite -o list --scratch list
+try arena m.tflite --reorder --svg rr/subgraph0.json --certificate rr
 try remat m.tflite --svg m.tflite
 try remat m.tflite --caps caps --svg caps
 try remat m.tflite -o x --svg x
