@@ -1,43 +1,21 @@
 #!/usr/bin/env python3
 """arena_table.py BUILD >doc/results/arena-models.md - arenas of all .tflite models, worst first.
 
-Each model of $PEAKPROOF_SHARED/models/tflite (or tests/data/tflite), in the order of its file and
+Each model of tests/data/tflite and $PEAKPROOF_SHARED/models/tflite, in the order of its file and
 in the order of lowest peak (--reorder), by the rules of TFLM and of LiteRT; and, where tflite-micro
 is installed and runs the model, the head of its arena without and with our plan in the file, and
 whether the outputs are bitwise equal. Takes some minutes (mlpm_edsr: four).
 """
 
-import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-# Scratch, in bytes, that the reference kernels ask for, by operator: see test_tflite.py.
-SCRATCH = {
-    "tflm_audio_preproc_int8": {3: [1024]},
-    "tflm_keyword_scrambled_8bit": {i: [256, 256] for i in (1, 3, 5, 7)}
-    | {i: [128, 128] for i in (9, 10, 11)},
-    "tflm_mnist_lstm_int8": {0: [40] * 4},
-    "coral_keras_lstm": {1: [40] * 4},
-}
-
-
-def used(buffers, alignment):
-    """The bytes that a report's buffers need; asserts that offsets are aligned and that no two
-    share a byte while both live. Shares nothing with the packer."""
-    buffers = [b for b in buffers if b["bytes"]]
-    for i, a in enumerate(buffers):
-        assert a["offset"] >= 0 and a["offset"] % alignment == 0
-        for b in buffers[:i]:
-            apart = a["first"] > b["last"] or b["first"] > a["last"]
-            below = a["offset"] + a["bytes"] <= b["offset"]
-            assert apart or below or b["offset"] + b["bytes"] <= a["offset"]
-    return max((b["offset"] + b["bytes"] for b in buffers), default=0)
+import tflm
+from conftest import buffers, used
+from harness import models
 
 
 def load(buffers, alignment):
@@ -58,45 +36,22 @@ def arenas(build, model, runtime, *more):
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     for arena in report["arenas"]:
-        assert used(arena["buffers"], report["alignment"]) == arena["arena"]
+        assert used(buffers(arena), report["alignment"]) == arena["arena"]
         arena["load"] = load(arena["buffers"], report["alignment"])
         assert arena["lower_bound"] >= arena["load"] or not arena["certified"]
     return report["arenas"]
 
 
-def write_scratch(model, place):
-    """Writes the table of the model's scratch; returns its path."""
-    with open(place, "w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["operator", "bytes"])
-        for operator, sizes in SCRATCH.get(model.stem, {}).items():
-            table.writerows([operator, size] for size in sizes)
-    return place
-
-
-def run_tflm(path):
-    """What tflm_run.py says of a model (dict), or None if tflite-micro refuses it."""
-    done = subprocess.run(
-        [sys.executable, HERE / "tflm_run.py", path, "7", "1"], capture_output=True, text=True
-    )
-    return None if done.returncode else json.loads(done.stdout)
-
-
 def measure(build, model, place):
     """Returns (head without, head with the plan, promised, equal) or None."""
-    stock = run_tflm(model)
-    if stock is None:
+    stock = tflm.run(model, 1)
+    if isinstance(stock, str):
         return None
     out = place / "out.tflite"
-    scratch = write_scratch(model, place / "scratch.csv")
+    scratch = tflm.write_scratch(model, place / "scratch.csv")
     arena = arenas(build, model, "tflm", "--scratch", scratch, "-o", out)[0]
-    planned = run_tflm(out)
+    planned = tflm.run(out, 1)
     return stock["head"], planned["head"], arena["promised"], stock["outputs"] == planned["outputs"]
-
-
-def models():
-    shared = Path(os.environ.get("PEAKPROOF_SHARED", "/nowhere")) / "models/tflite"
-    return sorted((shared if shared.is_dir() else ROOT / "tests/data/tflite").glob("*.tflite"))
 
 
 def excess(arena):
@@ -108,7 +63,7 @@ def excess(arena):
 def print_rules(build, runtime, title):
     """Prints a table of the models' arenas by one runtime's rules."""
     rows = []
-    for model in models():
+    for model in models("tflite"):
         for order, more in (("file", []), ("lowest peak", ["--reorder"])):
             for arena in arenas(build, model, runtime, *more):
                 name = " ".join(filter(None, [model.stem, arena["name"]]))
@@ -134,7 +89,7 @@ def print_runs(build):
     """Prints what tflite-micro makes of the plans."""
     refused, rows = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for model in models():
+        for model in models("tflite"):
             measured = measure(build, model, Path(folder))
             (rows if measured else refused).append((model.stem, measured))
     kept = sum(head == promised for _, (_, head, promised, _) in rows)

@@ -37,6 +37,11 @@ def tool(request):
     return Tool(request.config.getoption("--build"))
 
 
+def buffers(arena):
+    """The buffers of a report's arena: first, last, bytes, offset."""
+    return [(b["first"], b["last"], b["bytes"], b["offset"]) for b in arena["buffers"]]
+
+
 def used(buffers, alignment=1):
     """The bytes that buffers (first, last, bytes, offset: ints, last included) need; asserts that
     offsets are aligned and that no two share a byte while both live."""

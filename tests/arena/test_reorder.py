@@ -5,15 +5,10 @@ import subprocess
 
 import flatbuffer
 import pytest
-from conftest import HERE, load, shared, used
+from conftest import HERE, buffers, load, shared, used
 from harness import models
 
 JOINT = HERE / "joint.json"  # found by random search: of its orders of lowest peak some pack worse
-
-
-def buffers(arena):
-    """The buffers of a report's arena: first, last, bytes, offset."""
-    return [(b["first"], b["last"], b["bytes"], b["offset"]) for b in arena["buffers"]]
 
 
 def check(tool, folder):

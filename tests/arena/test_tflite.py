@@ -1,23 +1,17 @@
 """Arenas of .tflite models: lifetimes, TFLM's plan in the file, what the runtime makes of it."""
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree
 
 import flatbuffer
 import pytest
-from conftest import HERE, load, used
+import tflm
+from conftest import buffers, load, used
 from harness import models
 
 SLOW = ("mlpm_edsr", "mp_knift", "pinto_unet")  # seconds to minutes an invocation in tflite-micro
-
-
-def buffers(arena):
-    """The buffers of a report's arena: first, last, bytes, offset."""
-    return [(b["first"], b["last"], b["bytes"], b["offset"]) for b in arena["buffers"]]
 
 
 @pytest.mark.parametrize("runtime, alignment", [("tflm", 16), ("litert", 64), ("8", 8)])
@@ -57,41 +51,18 @@ def test_plan_moves_no_other_byte(tool, tmp_path, model):
     assert flatbuffer.plan(again.read_bytes()) == plan
 
 
-def run_tflm(path, runs):
-    """What tflm_run.py says of a model: a dict, or the reason (str) why TFLM does not run it."""
-    done = subprocess.run(
-        [sys.executable, HERE / "tflm_run.py", path, "7", str(runs)], capture_output=True, text=True
-    )
-    return done.stderr if done.returncode else json.loads(done.stdout)
-
-
-# Scratch that the reference kernels ask for, by operator: RFFT (its length in int16), SVDF (filters
-# and units in int32), LSTM (four gates of its state in int16). All other models ask for none.
-SCRATCH = {
-    "tflm_audio_preproc_int8": {3: [1024]},
-    "tflm_keyword_scrambled_8bit": {i: [256, 256] for i in (1, 3, 5, 7)}
-    | {i: [128, 128] for i in (9, 10, 11)},
-    "tflm_mnist_lstm_int8": {0: [40] * 4},
-    "coral_keras_lstm": {1: [40] * 4},
-}
-
-
 def test_tflm_runs_the_plan(tool, tmp_path, model):
     pytest.importorskip("tflite_micro")
     if model.stem.startswith(SLOW[0]) and "ARENA_SLOW" not in os.environ:
         pytest.skip("takes minutes in tflite-micro's reference kernels: ARENA_SLOW is not set")
     runs = 1 if model.stem.startswith(SLOW) else 3
-    stock = run_tflm(model, runs)
+    stock = tflm.run(model, runs)
     if isinstance(stock, str):
         pytest.skip("tflite-micro refuses it: " + stock.strip().splitlines()[-1])
-    table, out = tmp_path / "scratch.csv", tmp_path / "out.tflite"
-    scratch = SCRATCH.get(model.stem, {})
-    table.write_text(
-        "operator,bytes\n" + "".join(f"{i},{n}\n" for i, all_of in scratch.items() for n in all_of)
-    )
+    table, out = tflm.write_scratch(model, tmp_path / "scratch.csv"), tmp_path / "out.tflite"
     arena = tool.report(model, "--scratch", table, "-o", out)["arenas"][0]
     assert stock["head"] == arena["greedy"]
-    planned = run_tflm(out, runs)
+    planned = tflm.run(out, runs)
     assert planned["outputs"] == stock["outputs"]
     assert planned["head"] == arena["promised"] <= stock["head"]
 

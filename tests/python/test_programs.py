@@ -400,16 +400,22 @@ def test_history_is_noticed():
     assert result.report.line == HEAD.count("\n") + 4
 
 
-def test_wrong_schema_is_caught():
-    """A custom operator that writes what its schema says it reads."""
+def lying(namespace):
+    """Defines torch.ops.NAMESPACE.liar, which writes what its schema says it reads; returns the
+    library: the operator is there as long as that is held."""
 
     def liar(x: torch.Tensor) -> torch.Tensor:
         x.add_(1)
         return x.sum()
 
-    library = torch.library.Library("pptest2", "DEF")
+    library = torch.library.Library(namespace, "DEF")
     library.define("liar(Tensor x) -> Tensor")
     library.impl("liar", liar, "CPU")
+    return library
+
+
+def test_wrong_schema_is_caught():
+    library = lying("pptest2")  # noqa: F841
     text = body(
         "buf0 = torch.ops.aten.clone.default(a)",
         "buf1 = torch.ops.pptest2.liar.default(buf0)",
@@ -427,14 +433,7 @@ def test_verification_catches_a_wrong_model(monkeypatch):
     from peakproof import effects
 
     monkeypatch.setattr(effects, "TRUSTED", effects.TRUSTED | {"pptest3"})
-
-    def liar(x: torch.Tensor) -> torch.Tensor:
-        x.add_(1)
-        return x.sum()
-
-    library = torch.library.Library("pptest3", "DEF")
-    library.define("liar(Tensor x) -> Tensor")
-    library.impl("liar", liar, "CPU")
+    library = lying("pptest3")  # noqa: F841
     # Lowest peak: read the big block for the first time last. The lie makes that order differ.
     text = body(
         "buf0 = torch.ops.aten.repeat.default(a, [64, 1])",

@@ -37,14 +37,12 @@ static pp_status build(const pp_model *model, size_t index, const int64_t *peak,
 
 static const struct pp_model_operations operations = {.build = build};
 
+static char *names[] = {"callee", "caller"};
+static size_t sequence[] = {0, 1};
+static const pp_model model = {
+    .path = "model", .programs = 2, .name = names, .sequence = sequence, .operations = &operations};
+
 static void expect(const pp_options *solve, bool optimal) {
-  char *names[] = {"callee", "caller"};
-  size_t sequence[] = {0, 1};
-  pp_model model = {.path = "model",
-                    .programs = 2,
-                    .name = names,
-                    .sequence = sequence,
-                    .operations = &operations};
   pp_planned_options options = {.solve = *solve};
   pp_planned planned;
   pp_error error;
@@ -73,13 +71,6 @@ static void what_is_open_stays_open(void **state) {
 
 static void only_what_is_asked_for_is_planned(void **state) {
   (void)state;
-  char *names[] = {"callee", "caller"};
-  size_t sequence[] = {0, 1};
-  pp_model model = {.path = "model",
-                    .programs = 2,
-                    .name = names,
-                    .sequence = sequence,
-                    .operations = &operations};
   pp_planned_options options = {.solve = {.state_limit = 1}, .only = "callee"};
   pp_planned planned;
   assert_int_equal(pp_planned_make(&model, &options, &planned, NULL), PP_OK);
