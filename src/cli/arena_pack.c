@@ -68,10 +68,30 @@ static pp_status greedy_litert(pp_arena_call *call, pp_arena_job *job) {
   return status;
 }
 
-static pp_status pack(pp_arena_call *call, pp_arena_job *job) {
+/* For a CSV an arena within the budget is enough. If there is none, or none was found, the smallest
+ * one is wanted, in the time that is left. */
+static pp_status solve(pp_arena_call *call, pp_arena_job *job) {
   pp_arena_options how = pp_arena_how(call);
   how.capacity = call->is_csv ? call->budget.bytes : 0;
   pp_status status = pp_arena_solve(job->buffer, job->count, &how, &job->packed, &call->error);
+  if (status || !how.capacity || pp_arena_bytes(job->packed) <= how.capacity || pp_interrupted())
+    return status;
+  how.capacity = 0;
+  if (how.time_limit > 0 && (how.time_limit -= pp_arena_seconds(job->packed)) <= 0)
+    return PP_OK;
+  pp_arena *smallest;
+  status = pp_arena_solve(job->buffer, job->count, &how, &smallest, &call->error);
+  if (status)
+    return status;
+  bool better = pp_arena_bytes(smallest) <= pp_arena_bytes(job->packed);
+  pp_arena_free(better ? job->packed : smallest);
+  if (better)
+    job->packed = smallest;
+  return PP_OK;
+}
+
+static pp_status pack(pp_arena_call *call, pp_arena_job *job) {
+  pp_status status = solve(call, job);
   if (status)
     return status;
   memcpy(job->offset, pp_arena_offsets(job->packed), job->count * sizeof *job->offset);

@@ -122,7 +122,9 @@ int pp_arena_finish(const pp_arena_call *call) {
   if (!code)
     code = report_all(call, &report);
   free(view);
-  if (code || !call->budget.asked || fits)
-    return code ? code : pp_interrupted() ? PP_EXIT_INTERRUPTED : PP_EXIT_DONE;
-  return PP_EXIT_NO;
+  if (code)
+    return code;
+  if (pp_interrupted()) /* nobody knows what was still to be found */
+    return PP_EXIT_INTERRUPTED;
+  return call->budget.asked && !fits ? PP_EXIT_NO : PP_EXIT_DONE;
 }

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,13 @@ def test_budget(tool, tmp_path):
     path = write(tmp_path / "in.csv", "id,lower,upper,size\na,0,4,3\nb,3,5,2\n")
     assert tool.report(path, "--budget", "5")["budget"]["fits"]
     assert not tool.report(path, "--budget", "4", code=1)["budget"]["fits"]
+
+
+def test_budget_too_small(tool, tmp_path):
+    """What does not fit is packed as well as without a budget."""
+    pick = random.Random(7)
+    rows = [(pick.randrange(40), pick.randint(1, 12), pick.randint(1, 99)) for _ in range(60)]
+    text = "".join(f"{i},{at},{at + time},{size}\n" for i, (at, time, size) in enumerate(rows))
+    path = write(tmp_path / "in.csv", "id,lower,upper,size\n" + text)
+    smallest = tool.report(path)["arena"]
+    assert tool.report(path, "--budget", str(smallest - 1), code=1)["arena"] == smallest
