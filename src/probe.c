@@ -11,10 +11,8 @@
 
 struct prober {
   struct pp_probing *probing;
-  int64_t level, work;
-  bool (*stop)(void *);
-  void *data;
-  struct pp_run run; /* executed: all but what is held back */
+  int64_t level, work; /* work that is left */
+  struct pp_run run;   /* executed: all but what is held back */
   struct pp_cut cut;
   pp_index *order, *place; /* a legal order, and where statements stand in it */
   pp_index *held;          /* held back, in legal order */
